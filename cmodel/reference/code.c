@@ -42,8 +42,8 @@ uint32_t reference_scale_nan(reference_scale_t scale) {
 
 int reference_compare_quotient(reference_elem_t elem, reference_real_t amax, int t, int units,
                                int exponent) {
-  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
-  return reference_compare(amax.magnitude, amax.exponent + t, (reference_u128_t)units * qmax,
+  const uint64_t qmax = (uint64_t)reference_elem_magnitude(elem, 7);
+  return reference_compare(amax.magnitude, amax.exponent + t, (uint64_t)units * qmax,
                            exponent - 9 - reference_elem_frac(elem));
 }
 
@@ -80,7 +80,7 @@ uint8_t reference_e4m3_scale(reference_elem_t elem, reference_real_t amax, int t
 static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) {
   static const int emax[REFERENCE_ELEM_COUNT] = {
       [REFERENCE_E2M1] = 2, [REFERENCE_E1M2] = 0, [REFERENCE_INT4] = 2};
-  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
+  const uint64_t qmax = (uint64_t)reference_elem_magnitude(elem, 7);
   int k = up ? -127 : 127;
   if (up) {
     while (k < 127 && reference_compare(amax.magnitude, amax.exponent, qmax,
@@ -94,7 +94,7 @@ static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) 
 
 /** Returns RN(amax / qmax), clamped to the smallest and the largest number. */
 static uint32_t fp32_scale(reference_elem_t elem, reference_real_t amax) {
-  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
+  const uint64_t qmax = (uint64_t)reference_elem_magnitude(elem, 7);
   const uint32_t s =
       reference_f32_quotient(0, amax.magnitude, amax.exponent + reference_elem_frac(elem), qmax);
   if (s == 0) return 1;
@@ -113,7 +113,7 @@ static uint32_t f32_of(reference_real_t x) {
 }
 
 reference_level_t reference_nvfp4_level(reference_real_t amax, int full) {
-  const uint32_t top = reference_f32_round(0, (reference_u128_t)full, 0);
+  const uint32_t top = reference_f32_round(0, (uint64_t)full, 0);
   reference_level_t level = {0, F32_ONE, F32_ONE};
   if (amax.magnitude != 0) level.encode = smaller(reference_f32_divide(top, f32_of(amax)), F32_MAX);
   if (level.encode == 0) level.encode = F32_ONE;
@@ -122,7 +122,7 @@ reference_level_t reference_nvfp4_level(reference_real_t amax, int full) {
 }
 
 uint8_t reference_nvfp4_scale(reference_real_t amax, const reference_level_t *level, int target) {
-  const uint32_t share = reference_f32_quotient(0, 4, 0, (reference_u128_t)target);
+  const uint32_t share = reference_f32_quotient(0, 4, 0, (uint64_t)target);
   const uint32_t f448 = reference_f32_round(0, 448, 0);
   const uint32_t wanted =
       reference_f32_multiply(f32_of(amax), reference_f32_multiply(level->encode, share));
@@ -136,7 +136,7 @@ int reference_quarters(reference_elem_t elem) {
 /** Returns clamp(x * e, +-qmax) without its sign. */
 static reference_real_t nvfp4_product(reference_elem_t elem, reference_real_t x, uint8_t scale,
                                       const reference_level_t *level) {
-  const uint32_t qmax = reference_f32_round(0, (reference_u128_t)reference_quarters(elem), -2);
+  const uint32_t qmax = reference_f32_round(0, (uint64_t)reference_quarters(elem), -2);
   const uint32_t divisor = reference_f32_multiply(reference_e4m3_value(scale), level->decode);
   const uint32_t e = smaller(reference_f32_divide(F32_ONE, divisor), F32_MAX);
   x.negative = 0;
@@ -148,7 +148,7 @@ static reference_real_t nvfp4_product(reference_elem_t elem, reference_real_t x,
 /** Compares |x| / s in quanta with bound * 2^-bound_frac. */
 static int compare_code(reference_elem_t elem, reference_real_t x, reference_real_t s, int bound,
                         int bound_frac) {
-  const reference_u128_t right = (reference_u128_t)bound * s.magnitude;
+  const uint64_t right = (uint64_t)bound * s.magnitude;
   return reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem), right,
                            s.exponent - bound_frac);
 }

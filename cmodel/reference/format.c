@@ -44,7 +44,7 @@ uint32_t reference_elem_value(reference_elem_t elem, unsigned code) {
   const int quanta = reference_elem_quanta(elem, code);
   const int negative =
       elem == REFERENCE_INT4 ? quanta < 0 : code % 16 >= 8;  // code 8 of the others is -0
-  return reference_f32_round(negative, (reference_u128_t)(quanta < 0 ? -quanta : quanta),
+  return reference_f32_round(negative, (uint64_t)(quanta < 0 ? -quanta : quanta),
                              -reference_elem_frac(elem));
 }
 
@@ -59,7 +59,7 @@ uint8_t reference_elem_cast(reference_elem_t elem, uint32_t bits) {
     // k + 1.
     const int sum = reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1);
     const int c = reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem) + 1,
-                                    (reference_u128_t)sum, 0);
+                                    (uint64_t)sum, 0);
     if (c < 0 || (c == 0 && k % 2 == 0)) break;
   }
   return reference_elem_encode(elem, negative, k);
@@ -74,7 +74,7 @@ int reference_e4m3_units(uint8_t byte) {
 
 uint32_t reference_e4m3_value(uint8_t byte) {
   const int units = reference_e4m3_units(byte);
-  return units < 0 ? F32_NAN : reference_f32_round(byte >= 128, (reference_u128_t)units, -9);
+  return units < 0 ? F32_NAN : reference_f32_round(byte >= 128, (uint64_t)units, -9);
 }
 
 uint8_t reference_e4m3_cast(uint32_t bits) {
@@ -85,7 +85,7 @@ uint8_t reference_e4m3_cast(uint32_t bits) {
   uint8_t k = 0;
   for (; k < E4M3_MAX; k++) {
     const int sum = reference_e4m3_units(k) + reference_e4m3_units((uint8_t)(k + 1));
-    const int c = reference_compare(x.magnitude, x.exponent + 1, (reference_u128_t)sum, -9);
+    const int c = reference_compare(x.magnitude, x.exponent + 1, (uint64_t)sum, -9);
     if (c < 0 || (c == 0 && k % 2 == 0)) break;
   }
   return k | sign;

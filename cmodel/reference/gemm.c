@@ -43,12 +43,12 @@ static reference_real_t block_value(const reference_operand_t *a, const referenc
 int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
                            int64_t j, int64_t start) {
   if (start == REFERENCE_I64_NAN) return REFERENCE_I64_NAN;
-  reference_i128_t sum = start;
+  uint64_t sum = (uint64_t)start;  // with a start, partial sums are added modulo 2^64
   for (int64_t g = 0; g < a->groups; g++) {
     const int scale_a = reference_e4m3_units((uint8_t)scale_at(a, i, g));
     const int scale_b = reference_e4m3_units((uint8_t)scale_at(b, j, g));
     if (scale_a < 0 || scale_b < 0) return REFERENCE_I64_NAN;
-    sum += (reference_i128_t)dot(a, i, b, j, g, g + 1) * scale_a * scale_b;
+    sum += (uint64_t)((int64_t)dot(a, i, b, j, g, g + 1) * scale_a * scale_b);
   }
   return (int64_t)sum;
 }
@@ -65,7 +65,7 @@ static uint32_t fp32_step(const reference_operand_t *a, const reference_operand_
   if (a->scale != REFERENCE_SCALE_FP32)
     return reference_f32_add_real(acc, block_value(a, b, quanta, scale_a, scale_b));
   const uint32_t value =
-      reference_f32_round(quanta < 0, (reference_u128_t)(quanta < 0 ? -quanta : quanta),
+      reference_f32_round(quanta < 0, (uint64_t)(quanta < 0 ? -quanta : quanta),
                           -reference_elem_frac(a->elem) - reference_elem_frac(b->elem));
   return reference_f32_add(acc,
                            reference_f32_multiply(reference_f32_multiply(bits_a, bits_b), value));
@@ -100,18 +100,19 @@ static int nv_accumulator_exponent(uint32_t bits) {
   return field == 0 ? -126 : field - 127;
 }
 
-/** Returns |x| in units of 2^unit, truncated, with its sign; results here are under 2^100. */
-static reference_i128_t nv_aligned(reference_real_t x, int unit) {
+/** Returns |x| in units of 2^unit, truncated, with its sign. The result is under 2^47, because a
+ * group is under 2^12 times the power of two by which it is aligned. */
+static int64_t nv_aligned(reference_real_t x, int unit) {
   const int shift = x.exponent - unit;
-  reference_i128_t magnitude = (reference_i128_t)x.magnitude;
+  int64_t magnitude = (int64_t)x.magnitude;
   for (int i = 0; i < shift && magnitude != 0; i++) magnitude *= 2;
   for (int i = 0; i > shift && magnitude != 0; i--) magnitude /= 2;
   return x.negative ? -magnitude : magnitude;
 }
 
 /** Rounds sum * 2^unit toward zero to FP32; 2^128 and above gives Inf; never -0. */
-static uint32_t nv_truncate(reference_i128_t sum, int unit) {
-  const reference_u128_t magnitude = (reference_u128_t)(sum < 0 ? -sum : sum);
+static uint32_t nv_truncate(int64_t sum, int unit) {
+  const uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
   const uint32_t sign = sum < 0 ? F32_SIGN : 0;
   uint32_t below = 0, above = F32_INF;
   if (reference_compare(magnitude, unit, 1, 128) >= 0) return F32_INF | sign;
@@ -154,7 +155,7 @@ static uint32_t nv_step(const nv_group_t groups[NV_GROUPS], uint32_t acc) {
     if (groups[g].exponent > largest) largest = groups[g].exponent;
   }
   const int unit = largest - NV_FRACTION;
-  reference_i128_t sum = nv_aligned(reference_f32_real(acc), unit);
+  int64_t sum = nv_aligned(reference_f32_real(acc), unit);
   for (int g = 0; g < NV_GROUPS; g++) sum += nv_aligned(groups[g].value, unit);
   return nv_truncate(sum, unit);
 }
@@ -190,8 +191,7 @@ uint32_t reference_gemm_round(const reference_operand_t *a, const reference_oper
       18 + reference_elem_frac(a->elem) + reference_elem_frac(b->elem) + a->t + b->t + a->half;
   uint32_t d = F32_NAN;
   if (sum != REFERENCE_I64_NAN)
-    d = reference_f32_round(sum < 0, (reference_u128_t)(sum < 0 ? -(reference_i128_t)sum : sum),
-                            -unit);
+    d = reference_f32_round(sum < 0, (uint64_t)(sum < 0 ? -sum : sum), -unit);
   return finish(a, b, d, alpha, c);
 }
 

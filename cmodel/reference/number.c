@@ -6,20 +6,19 @@
 #define F32_INF 0x7F800000u
 #define F32_SIGN 0x80000000u
 
-static int width(reference_u128_t a) {
-  const uint64_t high = (uint64_t)(a >> 64), low = (uint64_t)a;
-  if (high != 0) return 128 - __builtin_clzll(high);
-  return low != 0 ? 64 - __builtin_clzll(low) : 0;
+/** Bits of a number that is not zero. */
+static int width(uint64_t a) {
+  return 64 - __builtin_clzll(a);
 }
 
-int reference_compare(reference_u128_t a, int p, reference_u128_t b, int q) {
+int reference_compare(uint64_t a, int p, uint64_t b, int q) {
   if (a == 0 || b == 0) return (a != 0) - (b != 0);
   const int top_a = width(a) + p, top_b = width(b) + q;
   if (top_a != top_b) return top_a > top_b ? 1 : -1;
   // If both have the same leading bit, shifting it to the top of the word allows a plain
   // comparison.
-  a <<= 128 - width(a);
-  b <<= 128 - width(b);
+  a <<= 64 - width(a);
+  b <<= 64 - width(b);
   return (a > b) - (a < b);
 }
 
@@ -42,8 +41,8 @@ reference_real_t reference_f32_real(uint32_t bits) {
   return field == 0 ? subnormal : normal;
 }
 
-uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent,
-                                reference_u128_t denominator) {
+uint32_t reference_f32_quotient(int negative, uint64_t numerator, int exponent,
+                                uint64_t denominator) {
   // Returns the largest finite pattern that is not above the number; the pattern of Inf stands for
   // 2^128 as `above`.
   uint32_t below = 0, above = F32_INF;
@@ -63,7 +62,7 @@ uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int ex
   return nearest | (negative ? F32_SIGN : 0);
 }
 
-uint32_t reference_f32_round(int negative, reference_u128_t magnitude, int exponent) {
+uint32_t reference_f32_round(int negative, uint64_t magnitude, int exponent) {
   return reference_f32_quotient(negative, magnitude, exponent, 1);
 }
 
@@ -75,8 +74,7 @@ uint32_t reference_f32_multiply(uint32_t a, uint32_t b) {
     return zero ? F32_NAN : F32_INF | sign;
   }
   const reference_real_t x = reference_f32_real(a), y = reference_f32_real(b);
-  return reference_f32_round(sign != 0, (reference_u128_t)x.magnitude * y.magnitude,
-                             x.exponent + y.exponent);
+  return reference_f32_round(sign != 0, x.magnitude * y.magnitude, x.exponent + y.exponent);
 }
 
 uint32_t reference_f32_divide(uint32_t a, uint32_t b) {
@@ -92,17 +90,22 @@ uint32_t reference_f32_divide(uint32_t a, uint32_t b) {
 
 // --- Exact sums: integers in units of 2^REFERENCE_SUM_UNIT --------------------------------------
 
+/** Adds @p term in units of word @p i. */
+static void big_add_at(reference_big_t *big, int i, uint64_t term) {
+  for (uint64_t carry = 0; i < REFERENCE_BIG_WORDS && (term | carry) != 0; i++) {
+    carry += (uint64_t)big->word[i] + (uint32_t)term;
+    big->word[i] = (uint32_t)carry;
+    carry >>= 32;
+    term >>= 32;
+  }
+}
+
 static void big_add(reference_big_t *big, reference_real_t x) {
   if (x.magnitude == 0) return;
   const int place = x.exponent - REFERENCE_SUM_UNIT;
-  const reference_u128_t term = (reference_u128_t)x.magnitude << place % 32;
-  uint64_t carry = 0;
-  for (int i = place / 32; i < REFERENCE_BIG_WORDS; i++) {
-    const int from = i - place / 32;
-    carry += (uint64_t)big->word[i] + (from < 4 ? (uint32_t)(term >> 32 * from) : 0);
-    big->word[i] = (uint32_t)carry;
-    carry >>= 32;
-  }
+  const uint64_t low = x.magnitude & 0xFFFFFFFF, high = x.magnitude >> 32;
+  big_add_at(big, place / 32, low << place % 32);
+  big_add_at(big, place / 32 + 1, high << place % 32);
 }
 
 static int big_compare(const reference_big_t *a, const reference_big_t *b) {

@@ -191,8 +191,8 @@ static int truncated_quotient(reference_elem_t grid, reference_real_t x, int t, 
   int below = 0, above = 16 * 512 + 1;
   while (above - below > 1) {
     const int middle = (below + above) / 2;
-    const int c = reference_compare((reference_u128_t)middle * (reference_u128_t)units, -9,
-                                    x.magnitude, x.exponent + t + reference_elem_frac(grid) + 9);
+    const int c = reference_compare((uint64_t)middle * (uint64_t)units, -9, x.magnitude,
+                                    x.exponent + t + reference_elem_frac(grid) + 9);
     *(c <= 0 ? &below : &above) = middle;
   }
   return below;
@@ -323,14 +323,15 @@ uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, i
   const int64_t block = k / operand->block;
   const reference_elem_t grid =
       reference_elem_grid(operand->elem, operand->scales[row * operand->scale_blocks + block]);
-  const reference_real_t element = reference_f32_real(
-      reference_elem_value(grid, operand->codes[row * operand->groups * 16 + k]));
+  const uint8_t code = operand->codes[row * operand->groups * 16 + k];
+  const int negative = reference_elem_value(grid, code) >> 31 != 0;  // of -0 too
+  const uint64_t quanta = (uint64_t)abs(reference_elem_quanta(grid, code));
   const reference_real_t tensor = reference_f32_real(operand->tensor_scale);
   reference_real_t scale;
   if (!reference_scale_real(operand->scale, operand->scales[row * operand->scale_blocks + block],
                             &scale))
     return F32_NAN;
   return reference_f32_round(
-      element.negative, (reference_u128_t)element.magnitude * scale.magnitude * tensor.magnitude,
-      element.exponent + scale.exponent + tensor.exponent - operand->t);
+      negative, quanta * scale.magnitude * tensor.magnitude,
+      scale.exponent + tensor.exponent - reference_elem_frac(grid) - operand->t);
 }

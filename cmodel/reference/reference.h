@@ -9,9 +9,6 @@
 
 #include <stdint.h>
 
-__extension__ typedef unsigned __int128 reference_u128_t;
-__extension__ typedef __int128 reference_i128_t;
-
 // --- Exact numbers ------------------------------------------------------------------------------
 
 /** A finite number, (-1)^negative * magnitude * 2^exponent; zero keeps its sign. */
@@ -22,7 +19,7 @@ typedef struct {
 } reference_real_t;
 
 /** Returns -1, 0 or 1 if a * 2^p is less than, equal to or greater than b * 2^q. */
-int reference_compare(reference_u128_t a, int p, reference_u128_t b, int q);
+int reference_compare(uint64_t a, int p, uint64_t b, int q);
 /** Compares |x| and |y| likewise. */
 int reference_real_compare(reference_real_t x, reference_real_t y);
 /** Returns 1 if the pattern is a number, 0 for NaN and Inf. */
@@ -32,11 +29,11 @@ int reference_f32_is_nan(uint32_t bits);
 reference_real_t reference_f32_real(uint32_t bits);
 /** Returns RNE32 of (-1)^negative * magnitude * 2^exponent; magnitude 0 gives a zero with that
  * sign. */
-uint32_t reference_f32_round(int negative, reference_u128_t magnitude, int exponent);
-/** Returns RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator <
- * 2^100. */
-uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent,
-                                reference_u128_t denominator);
+uint32_t reference_f32_round(int negative, uint64_t magnitude, int exponent);
+/** Returns RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator < 2^39, so
+ * that its product with a significand and its half fits into 64 bits. */
+uint32_t reference_f32_quotient(int negative, uint64_t numerator, int exponent,
+                                uint64_t denominator);
 /** Return the IEEE product, quotient and sum, nearest even; every NaN is 0x7FC00000. */
 uint32_t reference_f32_multiply(uint32_t a, uint32_t b);
 uint32_t reference_f32_divide(uint32_t a, uint32_t b);

@@ -49,10 +49,8 @@ static quotient_t quotient(const ufp4_operand_t *operand, int64_t row, int64_t k
 
 // Returns whether |x| / scale > low + cell * part / 512, in quanta.
 static int is_over(const quotient_t *q, int frac, int low, int cell, int part) {
-  const reference_u128_t right =
-      (reference_u128_t)q->scale.magnitude * (unsigned)(512 * low + cell * part);
-  return reference_compare((reference_u128_t)q->x.magnitude, q->x.exponent, right,
-                           q->scale.exponent - frac - 9) > 0;
+  const uint64_t right = q->scale.magnitude * (unsigned)(512 * low + cell * part);
+  return reference_compare(q->x.magnitude, q->x.exponent, right, q->scale.exponent - frac - 9) > 0;
 }
 
 // Returns the index of the largest magnitude that |x| / scale is not under, at most the last but
@@ -60,11 +58,9 @@ static int is_over(const quotient_t *q, int frac, int low, int cell, int part) {
 static int cell_of(const quotient_t *q, reference_elem_t elem) {
   int k = 6;
   for (; k > 0; k--) {
-    const reference_u128_t low =
-        (reference_u128_t)q->scale.magnitude * (unsigned)reference_elem_magnitude(elem, k);
+    const uint64_t low = q->scale.magnitude * (unsigned)reference_elem_magnitude(elem, k);
     const int exponent = q->scale.exponent - reference_elem_frac(elem);
-    if (reference_compare((reference_u128_t)q->x.magnitude, q->x.exponent, low, exponent) >= 0)
-      break;
+    if (reference_compare(q->x.magnitude, q->x.exponent, low, exponent) >= 0) break;
   }
   return k;
 }

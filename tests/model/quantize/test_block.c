@@ -85,7 +85,7 @@ SLOW_TEST(every_distribution_at_length) {
 
 /** Returns units * 2^exponent as FP32, which is exact for the arguments used here. */
 static uint32_t exact(int64_t units, int exponent) {
-  return reference_f32_round(0, (reference_u128_t)units, exponent);
+  return reference_f32_round(0, (uint64_t)units, exponent);
 }
 
 static uint32_t nudge(uint32_t bits, int by, int negative) {

@@ -200,9 +200,8 @@ static ufp4_quantize_t nvfp4(int n) {
 /** Returns the FP32 number nearest to units * 2^exponent * amax. */
 static uint32_t share(uint32_t amax, uint64_t units, int exponent, int steps) {
   const reference_real_t x = reference_f32_real(amax);
-  const uint32_t bits = reference_f32_quotient(0, (reference_u128_t)x.magnitude * units,
-                                               x.exponent + exponent, 2688) +
-                        (uint32_t)steps;
+  const uint32_t bits =
+      reference_f32_quotient(0, x.magnitude * units, x.exponent + exponent, 2688) + (uint32_t)steps;
   return bits > 0x80000000u ? 0 : bits > amax ? amax : bits;
 }
 
