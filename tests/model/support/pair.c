@@ -55,7 +55,7 @@ static uint32_t rounded(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int6
   }
 }
 
-static uint64_t expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j) {
+uint64_t pair_expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j) {
   if (how->d_dtype == UFP4_DTYPE_I64) return (uint64_t)exact_sum(p, how, i, j);
   const uint32_t d = rounded(p, how, i, j);
   return how->d_dtype == UFP4_DTYPE_BF16 ? reference_gemm_bf16(d) : d;
@@ -80,7 +80,7 @@ void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how) {
     uint64_t got = 0, gap = 0xA5A5A5A5A5A5A5A5;
     const int64_t i = at / ld, j = at % ld;
     memcpy(&got, d + (size_t)at * size, size);
-    check_bits(at, got, j < n ? expected(p, how, i, j) : gap >> (64 - 8 * size),
+    check_bits(at, got, j < n ? pair_expected(p, how, i, j) : gap >> (64 - 8 * size),
                "%s: D[%lld][%lld]", what, (long long)i, (long long)j);
   }
   reference_operand_free(&p->reference_a);

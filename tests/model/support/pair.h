@@ -20,6 +20,8 @@ void pair_set_level(pair_t *p, int t_a, int t_b);
 void pair_free(pair_t *p);
 /** Returns options without alpha and C. */
 ufp4_gemm_t pair_plain(const pair_t *p, ufp4_dtype_t dtype);
+/** Output (i, j) of the reference model, from its two operands, in the bits of how->d_dtype. */
+uint64_t pair_expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j);
 /** Runs the golden GEMM into rows with a gap after each, and compares all, the gap
  * included. */
 void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how);

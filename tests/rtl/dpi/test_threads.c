@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_dpi_message() from two threads, in C and C++, without a simulator or arrays.
+// ufp4_dpi_message() from two threads; C and C++. There is no simulator, nor an array.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static int refuse(int rounds) {
   return ufp4_dpi_threefry4x32(rounds, words, words, words) == 1;
 }
 
-// Sees nothing of the other thread's state, then its own.
+// Nothing of the other thread's, then its own.
 static void *run_other(void *good) {
   *(int *)good = says("") && refuse(-1) && says("rounds is -1; here it is 0 to 72");
   return NULL;
