@@ -3,11 +3,11 @@
 """Makes gemm.json, what a PE of the core sees of two GEMMs of a training:
 excerpt.py PROGRAM FOLDER >fpga/cells/gemm.json
 
-FOLDER: what `PROGRAM train -o FOLDER --recipe ufp4,e2m1 --whole --seeds 1 --steps 200 --capture` has left. Of PE 0, 0
-of the configuration `default`: every 16th row of both operands, of the first macro-tile and chunk. Codes and scales are
-hexadecimal, an element a digit, a scale two. half: how the simulated core spaces the blocks of the first macro-tile of
-fprop where its memory has 27 bytes a cycle, half of what the array takes: [cycles in which blocks are fed, cycles that
-then wait].
+FOLDER: what `PROGRAM train -o FOLDER --recipe ufp4,e2m1,ufp4-mixed --whole --seeds 1 --steps 200 --capture` has left.
+Of PE 0, 0 of the configuration `default`: every 16th row of both operands, of the first macro-tile and chunk. Codes and
+scales are hexadecimal, an element a digit, a scale two. half: how the simulated core spaces the blocks of the first
+macro-tile of fprop where its memory has 27 bytes a cycle, half of what the array takes: [cycles in which blocks are
+fed, cycles that then wait].
 """
 
 import json
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 GEMMS = {"fprop": (("x", "fc2.X"), ("w", "fc2.W")), "wgrad": (("dy", "fc1.dY"), ("x", "fc1.X"))}
-RECIPES = {"e1m2": "ufp4", "e2m1": "e2m1"}
+RECIPES = {"e1m2": "ufp4", "e2m1": "e2m1", "mixed": "ufp4-mixed"}
 BLOCKS = 16
 
 

@@ -68,6 +68,8 @@ ROWS = [
     ),
     Row("quant_block", "ufp4_quant_block", {}),
     Row("quant_block_mixed", "ufp4_quant_block", {"Mixed": 1}),
+    Row("quant_serial_block", "ufp4_quant_serial_block", {}),
+    Row("quant_serial_block_mixed", "ufp4_quant_serial_block", {"Mixed": 1}),
     Row("rht", "ufp4_rht", {}),
     Row("divide_round", "ufp4_divide_round", {}),
     Row("threefry", "ufp4_threefry", {}),
@@ -87,14 +89,24 @@ ROWS = [
 LOADS = ("full", "half", "none")
 CASES = [("fprop", "full"), ("wgrad", "full"), ("fprop", "half"), ("fprop", "none")]
 ELEMENTS = {"all formats": "e1m2", "E2M1": "e2m1", "E1M2 and INT4": "e1m2", "E1M2": "e1m2"}
-MORE = [("fprop", "e2m1", "full"), ("wgrad", "e2m1", "full"), ("zero", "e1m2", "full"), ("random", "e2m1", "full")]
-# The cases of other rows: runs of their own (runs.json), and contracts fp32 and nv.
+MORE = [
+    *((data, elem, "full") for elem in ("e2m1", "mixed") for data in ("fprop", "wgrad")),
+    ("zero", "e1m2", "full"),
+    ("random", "e2m1", "full"),
+]
+# The cases of other rows: runs of their own (runs.json), and the contracts fp32 and nv.
 OWN = {
-    "lane": [("fprop", "e1m2", load) for load in LOADS],
+    "lane": [*(("fprop", "e1m2", load) for load in LOADS), *(("fprop", elem, "full") for elem in ("e2m1", "mixed"))],
     "quant_block": [
         *(("dy", "e1m2", load) for load in LOADS),
         *((data, "e1m2", "full") for data in ("dy/rht=none", "dy/sr=none", "dy/amax")),
+        ("dy", "e2m1", "full"),
     ],
+    "quant_serial_block": [("dy", elem, "full") for elem in ("e1m2", "e2m1")],
+    **{
+        f"quant_{form}_mixed": [("dy", elem, "full") for elem in ("mixed", "e2m1", "e1m2")]
+        for form in ("block", "serial_block")
+    },
     **{
         f"pe_{contract}": [
             *((data, elem, "full") for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")),
@@ -114,7 +126,7 @@ def cases(row):
     if row.module == "pe_shared":
         return [
             ("fprop", elem, "full")
-            for elem in sorted({ELEMENTS[row.formats], *["e2m1"] * (row.formats == "all formats")})
+            for elem in sorted({ELEMENTS[row.formats], *["e2m1", "mixed"] * (row.formats == "all formats")})
         ]
     own = [(data, ELEMENTS[row.formats], load) for data, load in CASES]
     return own + (MORE if row.formats == "all formats" else [])

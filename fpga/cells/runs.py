@@ -10,8 +10,13 @@ FOLDER: as excerpt.py wants it. Of each unit two runs, `full` with a memory as f
   quant_block  of the column copy in `default`, which quantizes 128 x 384 of a layer's dY (Hadamard transform,
                stochastic rounding); 32 bytes a cycle; `full` without the one, without the other (scales rounded up as
                with it), and in the job before, which seeks the largest number (AMAX), too
-Needs numpy and fst2vcd (Debian's gtkwave). A port is a word a cycle, hexadecimal, `word*n` for n cycles; outputs are
-those of the window.
+No simulated core feeds a pipeline that makes elements mixed with a block a cycle. The runs dy/ELEM are therefore made
+from quant_block's run `full`: they have its blocks, a job with other elements, and the golden model's codes and scales,
+as many cycles later as the pipeline has stages. A run of E1M2 made in this way must equal the recorded one.
+  quant_block, quant_block_mixed    see the blocks in the recorded cycles
+  quant_serial_block, .._mixed      of the narrow engine, see them as pairs, a pair a cycle, all of the column copy
+Needs numpy and fst2vcd (Debian's gtkwave). A port is a word a cycle, hexadecimal, `word*n` for n cycles, `-` where any
+will do; outputs are those of the window. A run without an input has that of its unit's first run.
 """
 
 import itertools
@@ -20,9 +25,14 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import tomllib
 
 import numpy as np
+from excerpt import RECIPES, tensors
+from stimulus import BLOCK, unpacked
 
+SPEC = tomllib.loads((pathlib.Path(__file__).parents[2] / "cmodel/spec/ufp4.toml").read_text())
+ELEMS = {row["name"]: row["value"] for row in [*SPEC["format"], SPEC["mixed"]]}
 QUANT = "gen_copy[1].u_copy.gen_lane[0].u_block"
 QUANT_IN = ("job_i", "group_i", "in_valid_i", "in_words_i", "in_last_i", "in_blank_i", "out_ready_i")
 QUANT_OUT = ("group_take_o", "in_ready_o", "out_valid_o", "out_codes_o", "out_scale_o", "out_last_o")
@@ -58,6 +68,12 @@ JOB, DY_COL = (
     173,
     5,
 )  # bits of a job, of which the first says that only the largest number is wanted; its last field, the tensor
+# The units whose runs are made from the recorded one, and their elements.
+WIDE = {"quant_block": ("e2m1",), "quant_block_mixed": ("mixed", "e2m1", "e1m2")}
+SERIAL = {"quant_serial_block": ("e1m2", "e2m1"), "quant_serial_block_mixed": ("mixed", "e2m1", "e1m2")}
+PAIRS = 8  # of a block
+RANDOM = 11  # stages from the one that takes a block's group to the last one of the narrow pipeline without Mixed
+ELEM_AT, EXPONENT_AT = 147, 128  # the lowest bits of a job's fields elem and exponent
 FILL, BLOCKS = 24, 32  # QUANT: blocks before the window, and in it
 TILE = 8 * 8 * 12  # lane: reads of a macro-tile; the first two fill flags, the third is measured
 
@@ -96,7 +112,7 @@ def cycles(path, wanted):
 
 
 def packed(values):
-    words = ((f"{value:x}", len(list(same))) for value, same in itertools.groupby(values))
+    words = (("-" if value is None else f"{value:x}", len(list(same))) for value, same in itertools.groupby(values))
     return " ".join(word if count == 1 else f"{word}*{count}" for word, count in words)
 
 
@@ -128,6 +144,81 @@ def quant(seen, amax=0):
         ins,
         {name: [now[name] for now in part] for name in (AMAX_OUT if amax else QUANT_OUT)},
     )
+
+
+def quantized(place, program, elem):
+    """(tensor exponent, {words of a block: (codes, scale)}) of the golden model's column copy in these elements."""
+    words = ["quantize", "dy1.npy", "-o", "q.safetensors", "--recipe", "ufp4", "--role", "dy", "--pass", "wgrad"]
+    subprocess.run([program, *words, "--elem", elem], cwd=place, check=True)
+    found = {
+        name: np.frombuffer(data, np.uint8).reshape(shape) for name, shape, data in tensors(place / "q.safetensors")
+    }
+    head = (place / "q.safetensors").read_bytes()
+    about = json.loads(head[8 : 8 + int.from_bytes(head[:8], "little")])["__metadata__"]
+    number = lambda values, bits: sum(int(value) << bits * i for i, value in enumerate(values))
+    columns = np.load(place / "dy1.npy").T.view(np.uint32)
+    blocks = {}
+    for column, codes, scales in zip(columns, found["codes"], found["scales"]):
+        for k, scale in enumerate(scales):
+            part = slice(BLOCK * k, BLOCK * (k + 1))
+            blocks[number(column[part], 32)] = number(codes[part], 4), int(scale)
+    return int(about["tensor_exponent"]), blocks
+
+
+def making(recorded, place, program, elem):
+    """(the recorded job with other elements, [(words, group, codes, scale)] of its blocks in these)"""
+    exponent, blocks = quantized(place, program, elem)
+    ins = {name: unpacked(text) for name, text in recorded["inputs"].items()}
+    job = (
+        ins["job_i"][-1] & ~(0xFF << ELEM_AT | 0xFFFF << EXPONENT_AT) | ELEMS[elem] << ELEM_AT | exponent << EXPONENT_AT
+    )
+    first = ins["in_valid_i"].index(1)
+    # The pipeline takes a block's group a cycle after the block.
+    fed = zip(ins["in_words_i"][first:], ins["group_i"][first + 1 :])
+    return job, [(words, group, *blocks[words]) for words, group in fed]
+
+
+def wide(recorded, made, stages):
+    """The run of a pipeline of 16 numbers a cycle. made: what `making` gives; stages: of the pipeline."""
+    job, blocks = made
+    first = recorded["window"][0] - FILL
+    part = slice(*(at - first - stages for at in recorded["window"]))
+    _, _, codes, scales = zip(*blocks[part])
+    return recorded | {
+        "inputs": recorded["inputs"] | {"job_i": packed([job] * len(unpacked(recorded["inputs"]["job_i"])))},
+        "outputs": recorded["outputs"] | {"out_codes_o": packed(codes), "out_scale_o": packed(scales)},
+    }
+
+
+def serial(made, stages, random):
+    """The run of a pipeline of a pair a cycle, from cycle 4 on. A block is read from its memory in the eight cycles
+    after the last one in which it is written; its group is taken `random` cycles after the first of these reads, and it
+    leaves `stages` cycles after the last one."""
+    job, blocks = made
+    cycles, first = PAIRS * (FILL + BLOCKS) + 4, 4
+    late = first + 2 * PAIRS + stages - 1  # the cycle in which the first block leaves
+    fed = [None] * first + [(words, k) for words, *_ in blocks[: FILL + BLOCKS] for k in range(PAIRS)]
+    take = [(t - first - PAIRS - random + PAIRS - 1) // PAIRS for t in range(cycles)]
+    left = [(t - late) // PAIRS if (t - late) % PAIRS == 0 else None for t in range(cycles)]
+    ins = {
+        "job_i": [job << JOB | job] * cycles,
+        "group_i": [blocks[max(n, 0)][1] << 64 for n in take],
+        "in_valid_i": [int(now is not None) for now in fed],
+        "in_words_i": [now[0] >> 64 * now[1] & 2**64 - 1 if now else 0 for now in fed],
+        "in_copy_i": [1] * cycles,
+        "out_ready_i": [1] * cycles,
+        "start_i": [int(t == first - 1) for t in range(cycles)],
+        "rst_ni": [int(t >= first - 1) for t in range(cycles)],
+    }
+    outs = {
+        "in_ready_o": [1] * cycles,
+        "group_take_o": [2 * ((t - first - PAIRS - random) % PAIRS == 0) for t in range(cycles)],
+        "out_valid_o": [int(n is not None) for n in left],
+        "out_codes_o": [None if n is None else blocks[n][2] for n in left],
+        "out_scale_o": [None if n is None else blocks[n][3] for n in left],
+        "memory_error_o": [0] * cycles,
+    }
+    return run([cycles - PAIRS * BLOCKS, cycles], 16 * BLOCKS, ins, outs)
 
 
 def lane(seen):
@@ -178,68 +269,86 @@ def traced(place, program, words, bandwidth, wanted):
     return cycles(place / "t.vcd", wanted)
 
 
+def lanes(place, program, captured):
+    """{data: {load: run}}: E1M2 at both loads, other elements at the first, each of its own training."""
+    out = {}
+    for elem, recipe in RECIPES.items():
+        for role, tensor, count in (("x", "fc2.X", 64), ("w", "fc2.W", 16)):
+            np.save(place / f"{role}.npy", np.load(captured / f"{recipe}/layer1.{tensor}.npy")[:count])
+            words = [program, "quantize", f"{role}.npy", "-o", f"{role}.safetensors", "--recipe", recipe]
+            subprocess.run([*words, "--role", role, "--pass", "fprop"], cwd=place, check=True)
+        for load, bandwidth in (("full", 0), ("half", 2))[: 2 if elem == "e1m2" else 1]:
+            seen = traced(
+                place,
+                program,
+                ["gemm", "x.safetensors", "w.safetensors", "-o", "d.npy", "--config", "small"],
+                bandwidth,
+                {ARRAY: LANE, ARRAY + ".gen_row[0]": ROW},
+            )
+            out.setdefault("fprop" if elem == "e1m2" else f"fprop/{elem}", {})[load] = lane(seen)
+    return out
+
+
+def quants(place, program, captured):
+    """{unit: {data: {load: run}}}"""
+    for role, tensor, count in (("x1", "fc1.X", 128), ("w1", "fc1.W", 384), ("dy1", "fc1.dY", 128)):
+        np.save(place / f"{role}.npy", np.load(captured / f"ufp4/layer1.{tensor}.npy")[:count])
+    (place / "nearest.json").write_text(json.dumps(NEAREST))
+    out = {}
+    for data, recipe, load, bandwidth in (
+        ("dy", "ufp4", "full", 0),
+        ("dy", "ufp4", "half", 32),
+        ("dy/rht=none", "ufp4/rht=none", "full", 0),
+        ("dy/sr=none", "nearest.json", "full", 0),
+    ):
+        seen = traced(
+            place,
+            program,
+            ["layer", "x1.npy", "w1.npy", "dy1.npy", "-o", "out", "--config", "default", "--recipe", recipe],
+            bandwidth,
+            {QUANT: QUANT_IN + tuple(dict.fromkeys(QUANT_OUT + AMAX_OUT))},
+        )
+        out.setdefault(data, {})[load] = quant(seen)
+        if (data, load) == ("dy", "full"):
+            amax = quant(seen, 1)
+    out["dy/amax"] = {"full": amax}
+    return made_of(out["dy"]["full"], place, program, out)
+
+
+def made_of(recorded, place, program, out):
+    """{unit: {data: {load: run}}}: out, the recorded runs of quant_block, and those that are made from `recorded`."""
+    stages = {name.removeprefix("quant_"): row["value"] for name, row in SPEC["pipeline"].items()}
+    made = {elem: making(recorded, place, program, elem) for elem in ("e1m2", "e2m1", "mixed")}
+    if wide(recorded, made["e1m2"], stages["block_stages"]) != recorded:
+        raise SystemExit("runs.py: what the model says of the recorded blocks is not what the core said")
+    found = {"quant_block": out}
+    for unit, elems in (WIDE | SERIAL).items():
+        ending = "_mixed" * unit.endswith("_mixed")
+        for elem in elems:
+            if unit in WIDE:
+                one = wide(recorded, made[elem], stages["block_stages" + ending])
+            else:
+                one = serial(made[elem], stages["serial_stages" + ending], stages["serial_stages"] - RANDOM)
+            found.setdefault(unit, {})[f"dy/{elem}"] = {"full": one}
+    return found
+
+
+def shortened(runs):
+    """The runs of a unit, without the inputs that are those of its first run at full load."""
+    first, *others = runs
+    known = runs[first]["full"]["inputs"]
+    own = lambda one: one | {"inputs": {name: text for name, text in one["inputs"].items() if text != known[name]}}
+    return {first: runs[first]} | {data: {load: own(one) for load, one in runs[data].items()} for data in others}
+
+
 def main():
     if len(sys.argv) != 3:
         raise SystemExit(__doc__)
     program, captured = (pathlib.Path(name).resolve() for name in sys.argv[1:])
-    out = {"lane": {"fprop": {}}, "quant_block": {}}
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
-        for role, tensor, count in (
-            ("x", "fc2.X", 64),
-            ("w", "fc2.W", 16),
-            ("x1", "fc1.X", 128),
-            ("w1", "fc1.W", 384),
-            ("dy1", "fc1.dY", 128),
-        ):
-            np.save(place / f"{role}.npy", np.load(captured / f"ufp4/layer1.{tensor}.npy")[:count])
-        for role in "xw":
-            subprocess.run(
-                [
-                    program,
-                    "quantize",
-                    f"{role}.npy",
-                    "-o",
-                    f"{role}.safetensors",
-                    "--recipe",
-                    "ufp4",
-                    "--role",
-                    role,
-                    "--pass",
-                    "fprop",
-                ],
-                cwd=place,
-                check=True,
-            )
-        for load, bandwidth in (("full", 0), ("half", 2)):
-            out["lane"]["fprop"][load] = lane(
-                traced(
-                    place,
-                    program,
-                    ["gemm", "x.safetensors", "w.safetensors", "-o", "d.npy", "--config", "small"],
-                    bandwidth,
-                    {ARRAY: LANE, ARRAY + ".gen_row[0]": ROW},
-                )
-            )
-        (place / "nearest.json").write_text(json.dumps(NEAREST))
-        for data, recipe, load, bandwidth in (
-            ("dy", "ufp4", "full", 0),
-            ("dy", "ufp4", "half", 32),
-            ("dy/rht=none", "ufp4/rht=none", "full", 0),
-            ("dy/sr=none", "nearest.json", "full", 0),
-        ):
-            seen = traced(
-                place,
-                program,
-                ["layer", "x1.npy", "w1.npy", "dy1.npy", "-o", "out", "--config", "default", "--recipe", recipe],
-                bandwidth,
-                {QUANT: QUANT_IN + tuple(dict.fromkeys(QUANT_OUT + AMAX_OUT))},
-            )
-            out["quant_block"].setdefault(data, {})[load] = quant(seen)
-            if (data, load) == ("dy", "full"):
-                amax = quant(seen, 1)
-        out["quant_block"]["dy/amax"] = {"full": amax}
-    print(json.dumps(out, indent=1))
+        out = {"lane": lanes(place, program, captured)} | quants(place, program, captured)
+    print(json.dumps({unit: shortened(runs) for unit, runs in out.items()}, indent=1))
 
 
 if __name__ == "__main__":

@@ -44,6 +44,12 @@ def excerpt(data, elem):
     ]
 
 
+def magnitude(code, scale, elem):
+    """A code's magnitude in quanta. Bit 7 of the block's scale chooses the grid of elements mixed."""
+    grid = ("e1m2" if scale >> 7 else "e2m1") if elem == "mixed" else elem
+    return MAGNITUDES[grid][code & 7]
+
+
 def decode_scale(byte):
     """Returns (sig, exp) of E4M3, like ufp4_scale_decode."""
     normal = byte & 0x7F >= 8
@@ -55,9 +61,9 @@ def decode(block, elem):
     codes, scale = block
     planes = rest = 0
     for lane, code in enumerate(codes):
-        magnitude = MAGNITUDES[elem][code & 7]
+        quanta = magnitude(code, scale, elem)
         for bit in range(4):
-            planes |= (magnitude >> bit & 1) << (BLOCK * bit + lane)
+            planes |= (quanta >> bit & 1) << (BLOCK * bit + lane)
         rest |= (code >> 3) << (8 + lane)
     sig, exp = decode_scale(scale)
     return planes, rest | sig << 4 | exp
@@ -65,9 +71,9 @@ def decode(block, elem):
 
 def product(a, b, elem):
     """Returns the product of two blocks in units of the accumulator."""
-    value = lambda code: (-1) ** (code >> 3) * MAGNITUDES[elem][code & 7]
+    value = lambda code, scale: (-1) ** (code >> 3) * magnitude(code, scale, elem)
     (a_sig, a_exp), (b_sig, b_exp) = decode_scale(a[1]), decode_scale(b[1])
-    return sum(value(x) * value(y) for x, y in zip(a[0], b[0])) * a_sig * b_sig << (a_exp + b_exp)
+    return sum(value(x, a[1]) * value(y, b[1]) for x, y in zip(a[0], b[0])) * a_sig * b_sig << (a_exp + b_exp)
 
 
 def feeds(a, b):
@@ -102,6 +108,9 @@ class Stimulus:
     sums: dict  # {64 * PE + index: the sum that it has then written}
     contract: str = "exact"  # of these sums
     outputs: dict = dataclasses.field(default_factory=dict)  # {port: value of each cycle of the window}
+    # Flip-flops begin with 0 if the unit has a sum that each block begins anew: the gates that do so do not mask an X
+    # that reaches them by two ways, so the sum would stay X.
+    from_zero: bool = False
     # Samples that the window consists of, for standard errors: for each way to split it, the sample of each cycle. They
     # exist only if all cycles are fed, because idle cycles are no property of the data.
     samples: list = dataclasses.field(default_factory=list)
@@ -219,14 +228,16 @@ def pe_of(line, elem, first):
 
 
 def unpacked(text):
+    """The values of a port; None, written as -, where it may say anything."""
     out = []
     for word in text.split():
         value, _, count = word.partition("*")
-        out += [int(value, 16)] * int(count or 1)
+        out += [None if value == "-" else int(value, 16)] * int(count or 1)
     return out
 
 
 QUANT_SAMPLE = 8  # adjacent blocks
+SUMS = "quant_serial_block_mixed"  # the unit that adds up the errors of a block's pairs
 
 
 def recorded_samples(unit, made):
@@ -234,7 +245,8 @@ def recorded_samples(unit, made):
     time."""
     if unit == "lane":
         return [[made.ports["raddr_i"][t] // BLOCK for t in made.window]]
-    return [[k // QUANT_SAMPLE for k in range(len(made.window))]]
+    sample = QUANT_SAMPLE * len(made.window) * BLOCK // made.macs
+    return [[k // sample for k in range(len(made.window))]]
 
 
 def recorded(unit):
@@ -242,8 +254,9 @@ def recorded(unit):
 
     def made(data, elem, load):
         runs = json.loads((pathlib.Path(__file__).parent / "runs.json").read_text())[unit]
+        data = f"{data}/{elem}" if f"{data}/{elem}" in runs else data
         run, first = runs[data]["full" if load == "none" else load], next(iter(runs))
-        ports = {name: unpacked(text) for name, text in run["inputs"].items()}
+        ports = {name: unpacked(text) for name, text in (runs[first]["full"]["inputs"] | run["inputs"]).items()}
         outputs = {name: unpacked(text) for name, text in run["outputs"].items()}
         start, stop = run["window"]
         if data != first:  # registers that this run does not use have the values of another run
@@ -254,7 +267,7 @@ def recorded(unit):
             start, stop = start + before, stop + before
         cycles = range(start, stop)
         if load != "none":
-            made = Stimulus(ports, cycles, run["elements"], {}, outputs=outputs)
+            made = Stimulus(ports, cycles, run["elements"], {}, outputs=outputs, from_zero=unit == SUMS)
             made.samples = recorded_samples(unit, made) if load == "full" else []
             return made
         for name, values in ports.items():
