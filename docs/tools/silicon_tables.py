@@ -35,9 +35,62 @@ def whole_cores(cells):
             yield "~ | `{unit}` | {area_um2} | {flip_flops_um2} | {memory_bits:,} | {delay_ns}".format(**row)
 
 
+# The commit before a lane decoded both grids: its RTL has no parameter without.
+BEFORE_MIXED = "879b31a3"
+
+
 def grids(cells):
-    for unit in ("lane", "quant_block", "quant_block_mixed"):
-        yield "~ | `{unit}` | {area_um2} | {delay_ns}".format(**cells.one(unit=unit, flow="sized", **ASAP7))
+    """Area and delay without the choice and with it, of units and of the array of `default`."""
+    sized = ASAP7 | {"flow": "sized"}
+    lanes = sorted(cells.all(unit="lane", **sized), key=lambda row: row.rtl != BEFORE_MIXED)
+    quants = [
+        [cells.one(unit=unit + form, **sized) for form in ("", "_mixed")]
+        for unit in ("quant_block", "quant_serial_block")
+    ]
+    pe = cells.one(unit="pe_in_array", **ADDERS)
+    area = lambda counted: f"{sum(count * float(row.area_um2) for count, row in counted):.1f}"
+    for parts in (
+        [[(1, row)] for row in lanes],
+        *([[(1, row)] for row in rows] for rows in quants),
+        [[(256, pe), (32, row)] for row in lanes],
+        [[(256, pe), (32, row), (2, quant)] for row, quant in zip(lanes, quants[0])],
+    ):
+        areas = [area(counted) for counted in parts]
+        delays = " | ".join(max(row.delay_ns for _, row in counted) for counted in parts)
+        yield f"~ | ~ | {' | '.join(areas)} | {share(*reversed(areas))} | {delays}"
+
+
+def grid_energies(csv):
+    """fJ of a number that is made or decoded, and of a MAC, with standard errors; the last column is mixed against E2M1
+    without the choice."""
+
+    def spent(unit, data, elem):
+        return csv.all(unit=unit, data=data, elements=elem, **ASAP7, **FULL)
+
+    for unit, base, data in (
+        *((unit + form, unit, "dy") for unit in ("quant_block", "quant_serial_block") for form in ("", "_mixed")),
+        *((unit, unit, "fprop") for unit in ("lane", "pe")),
+        ("pe", "pe", "wgrad"),
+    ):
+        found = [spent(unit, data, elem) for elem in ("e2m1", "e1m2", "mixed")]
+        words = [f"{row.energy_fj} +-{row.error_fj}" for rows in found for row in rows]
+        more = share(found[-1][0].energy_fj, spent(base, data, "e2m1")[0].energy_fj) if found[-1] else ""
+        yield f"~ | `{unit}` | {' | '.join(words + [''] * (3 - len(words)))} | {more}"
+
+
+def grid_words(cells, csv):
+    """Words of the page with figures that follow from both tables."""
+    areas = [line.split(" | ") for line in grids(cells)]
+    times = [f"{float(line[3]) / float(line[2]):.2f} times" for line in areas[1:3]]
+    array, core = (line[4].removeprefix("+") for line in areas[3:])
+    energy = lambda unit, elem, data: float(csv.one(unit=unit, data=data, elements=elem, **ASAP7, **FULL).energy_fj)
+    more = 2 * (energy("quant_block_mixed", "mixed", "dy") - energy("quant_block", "e2m1", "dy"))
+    mac = energy("pe", "e2m1", "fprop")
+    yield f"cost an array of 256 PEs {array} of its area, and with both wide pipelines of QUANT {core},"
+    # Of a layer with so many tokens, inputs and outputs a number is made for so many MACs.
+    yield f"the choice takes {100 * more / (1024 * mac):.1f} % of what PEs take for its MACs"
+    yield f"the wide one has {times[0]}, the narrow one {times[1]}"
+    yield f"take {more:.0f} fJ more for a number than without `Mixed`, as much as {more / mac:.0f} MACs"
 
 
 def wires(csv):

@@ -160,6 +160,8 @@ def sentences(folder):
     plain = fpga.one(what="PE on ECP5, 16 MACs, without parity")
     yield "silicon.md", f"Sized, it runs at {block.delay_ns} ns"
     yield "silicon.md", f"(`{plain.command}`) it has {plain.luts} LUT4"
+    for words in silicon_tables.grid_words(cells, Rows("energy.csv", folder)):
+        yield "silicon.md", words
     yield "README.md", f"without memories and wires | {core.area_um2:,.0f} um2, {core.delay_ns} ns |"
     about = {"library": "ASAP7", "flow": "plain", "data": "fprop", "elements": "e1m2", "load": "full"}
     spent = Rows("energy.csv", folder).one(unit="pe", **about)

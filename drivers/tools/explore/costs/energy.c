@@ -121,12 +121,13 @@ static const explore_unit_t *pe_of(const explore_ppa_t *ppa, const ufp4_configur
   return name != NULL && core->lanes == BLOCK ? find(ppa, name) : NULL;
 }
 
-// Returns the energy of a MAC on data of an element. No library has rows for elements mixed.
+// Returns the energy of a MAC on data of an element. The rows that are read here have none for
+// elements mixed.
 static double energy_of(const double energies[UFP4_ELEM_COUNT], ufp4_elem_t elem) {
   return elem < UFP4_ELEM_COUNT ? energies[elem] : NAN;
 }
 
-// No library has rows for the block pipeline of elements mixed, nor for that of the narrow engine.
+// The rows that are read here have no block pipeline with elements mixed, and no narrow one.
 static double quant_um2_of(const explore_ppa_t *ppa, const ufp4_configuration_t *core) {
   if (core->quant == 0) return 0;
   if (core->quant % BLOCK != 0 || core->mixed != 0) return NAN;
