@@ -14,13 +14,12 @@ import itertools
 import re
 import sys
 
+import models
 import silicon_tables
 import training_tables
 from csv_rows import ROOT, Rows, code, read
 
 MARKER = re.compile(r"<!-- table: (\w+)((?: [\w-]+\.csv)*) -->")
-# Pages whose tables are all output of explore, each by the command above it, and are in no CSV file.
-PAGES_OF_COMMANDS = ("models.md",)
 
 # --- Tables of the pages performance, GPU and verification plan ---------------------------------------------
 
@@ -197,7 +196,13 @@ def sentences(folder):
     yield "README.md", f"| {uniform - other:.1f} dB ({uniform - bare:.1f} dB above E2M1 without RHT) |"
 
 
-MAKERS = vars(silicon_tables) | vars(training_tables) | globals()
+def explored(table):
+    """The maker of a table of docs/tools/models.py: models.csv has its figures as the page writes them."""
+    first = (lambda row: "`{}` on `{}`".format(*row.row.split(" on "))) if table == "places" else lambda row: "~"
+    return lambda csv: [f"{first(row)} | {row.figures}" for row in csv.all(table=table)]
+
+
+MAKERS = vars(silicon_tables) | vars(training_tables) | globals() | {name: explored(name) for name in models.TABLES}
 
 # --- Pages --------------------------------------------------------------------------------------------------
 
@@ -217,7 +222,7 @@ def made(name, files, own, folder):
     if name not in MAKERS:
         raise ValueError(f"no table is called {name}")
     given = [split(row) for row in MAKERS[name](*(Rows(file, folder / "results") for file in files.split()))]
-    if given[1][0] != "---":
+    if len(given) < 2 or given[1][0] != "---":
         given = own[:2] + given
     if len(given) != len(own) and any("~" in row for row in given):
         raise ValueError(f"{len(own) - 2} rows, the CSV files have {len(given) - 2}, and words of the page are in them")
@@ -232,7 +237,7 @@ def checked(table, above, page, folder):
     cells, marker = [split(line)[1:-1] for line in table], MARKER.fullmatch(above)
     if marker:
         cells = made(*marker.groups(), cells, folder)
-    elif page.parent.name == "results" and page.name not in PAGES_OF_COMMANDS and not above.startswith("<!-- words: "):
+    elif page.parent.name == "results" and not above.startswith("<!-- words: "):
         raise ValueError("a table below neither <!-- table: NAME FILE.csv --> nor <!-- words: WHY -->")
     if any(len(row) != len(cells[0]) for row in cells):
         raise ValueError(f"a row has not the {len(cells[0])} cells of the head")

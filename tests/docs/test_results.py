@@ -21,8 +21,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs/tools"))
-import shrinkage  # noqa: E402
 import csv_rows  # noqa: E402
+import models  # noqa: E402
+import shrinkage  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 PROGRAM = BUILD / "drivers/ufp4"
@@ -162,6 +163,13 @@ def test_model():
     if "avx512_vnni" not in machine and "avx512vnni" not in machine:
         raise Skipped("the row is of a processor with AVX-512 VNNI")
     assert 0.5 < found["ratio"] / float(row["ratio"]) < 2, f"measured {found['ratio']}: {row}"
+
+
+def test_models():
+    """Three tables of the page by the commands on it: jobs by pass, cases without a gain, and joules and areas."""
+    recorded = rows("models")
+    for table in ("recipes", "fewer_formats", "places"):
+        equal(list(models.measured(PROGRAM, table)), [dict(row) for row in recorded.all(table=table)], table)
 
 
 def test_quantization():
