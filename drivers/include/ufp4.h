@@ -74,7 +74,8 @@ typedef struct {
                         ///< and its device memory stays allocated until the device is closed
   const char *trace_path;   ///< rtl: waveform file (.fst), or NULL; see ufp4_device_trace_end. The
                             ///< backends systemc refuse it
-  unsigned threads;         ///< model, and the data of tlm: number of threads; 0: one per core
+  unsigned threads;         ///< model, and the data of tlm: number of threads; 0: one per host
+                            ///< processor
   ufp4_kernel_t kernel;     ///< model, and the data of tlm: kernel; 0: the fastest
   ufp4_message_t *message;  ///< receives the reason if ufp4_device_open fails, or NULL
   int timing_only;          ///< tlm: 1: only time and counters. Nothing is computed; buffers and
@@ -206,9 +207,9 @@ typedef struct {
 /** Tells whether a core's engine quantized a tensor and how long it took; all zero if none did. */
 typedef struct {
   int on_core;                            ///< 1: the core's QUANT engine
-  uint64_t amax_cycles, quant_cycles;     ///< cycles of the AMAX jobs (0: none was needed) and the
-                                          ///< QUANT jobs
-  uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over all these jobs
+  uint64_t amax_cycles, quant_cycles;     ///< cycles of the AMAX job (0: none was needed) and of
+                                          ///< the QUANT job
+  uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over both jobs
   ufp4_message_t why;                     ///< why the host quantized instead of the core; else
                                           ///< empty
 } ufp4_quantize_stats_t;
