@@ -19,8 +19,8 @@ int reference_compare_quotient(reference_elem_t elem, reference_real_t amax, int
 /** Returns the smallest scale not below the quotient, or the nearest, ties to even; from 2^-9 to
  * 448. */
 uint8_t reference_e4m3_scale(reference_elem_t elem, reference_real_t amax, int t, int up);
-/** Returns the largest scale times the largest code that occurs with it: 448 x qmax, or 256 x 6 =
- * 384 x 4. */
+/** Returns the level of a tensor with largest magnitude @p amax. @p full: the largest scale times
+ * the largest code that occurs with it: 448 x qmax, or 256 x 6 = 384 x 4. */
 reference_level_t reference_nvfp4_level(reference_real_t amax, int full);
 /** The scale for a largest code of @p target quarters. */
 uint8_t reference_nvfp4_scale(reference_real_t amax, const reference_level_t *level, int target);

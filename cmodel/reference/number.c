@@ -43,8 +43,8 @@ reference_real_t reference_f32_real(uint32_t bits) {
 
 uint32_t reference_f32_quotient(int negative, uint64_t numerator, int exponent,
                                 uint64_t denominator) {
-  // Returns the largest finite pattern that is not above the number; the pattern of Inf stands for
-  // 2^128 as `above`.
+  // Finds `below`, the largest finite pattern that is not above the number; the pattern of Inf
+  // stands for 2^128 as `above`.
   uint32_t below = 0, above = F32_INF;
   while (above - below > 1) {
     const uint32_t middle = below + (above - below) / 2;

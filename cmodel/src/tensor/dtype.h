@@ -10,8 +10,8 @@
 typedef enum { FILE_F32, FILE_F64, FILE_F16, FILE_BF16, FILE_I64 } file_dtype_t;
 size_t file_dtype_bytes(file_dtype_t dtype);
 
-/** Returns the bytes of a row-major tensor of rows x cols; 0 if it is empty or too large for the
- * address space. */
+/** Computes the bytes of a row-major tensor of rows x cols. @return 0, and *bytes unchanged, if it
+ * is empty or has more bytes than any tensor can have (2^46). */
 int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
 
 /** Converts an element between the little-endian order of files and the host's, in either

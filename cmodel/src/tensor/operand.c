@@ -20,7 +20,8 @@ static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t
          rows <= UFP4_MAX_DIM && cols >= 1 && cols <= UFP4_MAX_DIM;
 }
 
-// Elements mixed require E4M3 scales, whose bytes hold the grid, and blocks of 16.
+// Elements mixed require scales with E4M3 bytes (E4M3 or NVFP4), which hold the grid, and blocks of
+// 16.
 static int mixed_is_bad(ufp4_elem_t elem, ufp4_scale_t scale, int block) {
   return elem == UFP4_ELEM_MIXED &&
          ((scale != UFP4_SCALE_E4M3 && scale != UFP4_SCALE_NVFP4) || block != BLOCK);

@@ -37,8 +37,8 @@ static row_t row_at(const ufp4_operand_t *operand, int64_t row, int64_t stride_b
                  row * operand->scale_blocks};
 }
 
-// Returns the scale of a k block; two blocks share a scale of 32 elements. (On 32-bit processors a
-// shift by a variable would call libgcc.)
+// Returns the index of a k block's scale; two blocks share a scale of 32 elements. (On 32-bit
+// processors a shift by a variable would call libgcc.)
 static int64_t scale_of(const ufp4_operand_t *operand, int64_t block) {
   return operand->block > BLOCK ? block >> 1 : block;
 }
