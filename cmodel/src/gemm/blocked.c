@@ -291,7 +291,8 @@ static void *scratch(size_t bytes, uint8_t **place) {
   return memory;
 }
 
-// Places panels of B in memory, which is allocated if @p memory is still NULL.
+// Reserves room for panels of B and sets @p b to it. If @p memory is NULL, only the size is added
+// to *used, because the caller allocates the memory afterwards.
 static void take_b(const worker_t *w, int64_t panels, uint8_t *memory, size_t *used, b_store_t *b) {
   const gemm_kernel_t *kernel = w->kernel;
   const size_t at = take(used, ufp4_matrix_bytes(panels, w->plan.chunks, kernel->b_bytes));

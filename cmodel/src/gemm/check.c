@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether a GEMM is legal and which contract it uses, for the golden model, the driver, the
-// program and the DPI-C library.
+// Checks whether a GEMM is legal, for the golden model, the driver, the program and the DPI-C
+// library.
 #include "base/names.h"
 #include "tensor/operand.h"
 #include "ufp4/combination.h"

@@ -56,7 +56,7 @@ static grid_t grid_of(ufp4_elem_t elem) {
     const uint32_t cell = ufp4_f32_from_scaled(high - low, -ufp4_elem_frac(elem));
     grid.nearest[c] = all_lanes((int32_t)(midpoint - (c & 1)));
     grid.low[c] = all_floats(ufp4_f32_value(ufp4_f32_from_scaled(low, -ufp4_elem_frac(elem))));
-    grid.cell[c] = all_floats(ufp4_f32_value(cell) * 0x1p-9f);  // cell of 2 * draw + 1
+    grid.cell[c] = all_floats(ufp4_f32_value(cell) * 0x1p-9f);  // per unit of 2 * draw + 1
   }
   return grid;
 }

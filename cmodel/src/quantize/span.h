@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans: the numbers that share a scale, when these are more than one group of 16.
+// Spans: the numbers that share a scale, which are one group of 16 or more.
 #ifndef UFP4_QUANTIZE_SPAN_H
 #define UFP4_QUANTIZE_SPAN_H
 

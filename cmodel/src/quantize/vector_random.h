@@ -22,7 +22,7 @@
 
 // The words of Threefry that all groups share.
 typedef struct {
-  uint32_t k0, k1, k4, sum, turned;  // key words, two of their sums, and one of them rotated
+  uint32_t k0, k1, k4, sum, turned;  // key words, the sum of k0 and k1, and k1 rotated
   uint32_t c2, c3,
       turned3;  // the third and fourth counter word after the first round; the latter rotated
 } threefry_t;

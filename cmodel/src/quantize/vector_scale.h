@@ -57,8 +57,8 @@ typedef struct {
   words_t ratio, unit;  // ratio + unit is the ratio of the numbers in memory
   words_t rounded;      // ratio, rounded to a scale
   words_t third;        // mixed: the ratio of E2M1; ratio is that of the uniform grid
-  words_t uniform;      // mixed: all ones where the uniform grid is chosen; rounded then belongs to
-                        // it
+  words_t uniform;      // mixed: all ones where the uniform grid is chosen; rounded belongs to the
+                        // chosen grid
   mask_t some;          // blocks that are not zero
   mask_t doubt;         // blocks whose codes may be wrong
   int later, again;     // as in result_t

@@ -290,7 +290,7 @@ INLINE void take_floats(kind_t kind, const job_t *job, const words_t v[16], numb
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) patterns[i] = as_words(x[i]);
   floats_t amax = as_floats(largest_pattern(patterns));
-  // The largest result is smaller than the largest number by a factor of at most 16.
+  // The largest number is smaller than the largest result by a factor of at most 16.
   out->later = extreme(as_words(amax), EXPONENT_LOW + 4);
   out->unit = BITS(setzero)();
   out->ratio = as_words(V(mul_ps)(amax, V(set1_ps)(kind.e2m1 ? 0.25f / 3.0f : 0.25f / 7.0f)));

@@ -43,7 +43,7 @@ typedef struct {
 typedef struct {
   job_t job;
   tiles_t tiles;
-  int patience;  // decreases if over a third of the tiles is made again; at 0 all tiles use the
+  int patience;  // decreases if over a third of the tiles is made again; below 0 all tiles use the
                  // careful variant at once
   ufp4_operand_t *out;  // NULL: only the tensor exponent is requested
   words_t ratio;        // the largest so far

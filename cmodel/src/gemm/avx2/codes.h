@@ -12,7 +12,7 @@
 
 #define OFFSET 16  // larger than any quanta
 
-// Selects bytes by code.
+// Makes the table of bytes by code.
 INLINE __m128i quanta_table(ufp4_elem_t elem, int shift, int offset) {
   int8_t bytes[16];
   for (unsigned code = 0; code < 16; code++) {

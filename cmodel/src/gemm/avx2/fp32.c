@@ -35,7 +35,7 @@ INLINE void start_dots(const a_panel_t *a, int g, int r0, __m256i dot[FEW_ROWS][
   for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->group[g].start[r0 + r]);
 }
 
-// Computes the half dots of FEW_ROWS rows and 16 columns for a group.
+// Adds the half dots of FEW_ROWS rows and 16 columns for a group to @p dot.
 INLINE void add_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0,
                           __m256i dot[FEW_ROWS][2]) {
 #pragma GCC unroll 4

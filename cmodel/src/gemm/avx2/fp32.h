@@ -30,7 +30,7 @@ typedef struct {
                            // one
   union {
     uint16_t integer[ROWS][2];  // E4M3: the same value twice
-    uint32_t exponent[ROWS];    // E8M0: unbiased exponents of FP32 numbers
+    uint32_t exponent[ROWS];    // E8M0: the byte, in the place of FP32's exponent
     float scale[ROWS];          // FP32
   };
   uint8_t padding[16];

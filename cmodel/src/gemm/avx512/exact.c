@@ -157,7 +157,8 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
   add_sums(a, b, sum, first, sums);
 }
 
-// Uses one digit in the pairs of @p narrow and two in the others. Sums are modulo 2^32.
+// Uses one digit in the pairs of @p narrow and two in the others. Sums modulo 2^32 suffice, because
+// the whole sums fit 32 bits.
 static void multiply_mixed(const a_panel_t *a, const b_panel_t *b, const table_t *table,
                            uint32_t narrow, int first, int64_t *sums) {
   const uint32_t all = (1u << a->pairs) - 1;

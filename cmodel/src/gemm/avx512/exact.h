@@ -34,7 +34,7 @@
 #define CHUNK (2 * PAIRS)
 #define SIGNIFICANDS 8
 #define SUBNORMAL (1 << 30)  // used as a largest scale that is too large for a table
-#define SMALLEST_MAX 8       // one of A's largest scales
+#define SMALLEST_MAX 8       // the lower bound of A's largest scales
 #define PAIR_MAX (1 << 15)   // used as a pair's largest scale that exceeds 15-bit products
 
 // Two blocks of A's rows: whole cache lines, in the order in which they are read.

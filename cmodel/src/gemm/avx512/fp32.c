@@ -48,7 +48,7 @@ INLINE void load_group(const b_panel_t *b, int g, __m512i out[2][4]) {
   }
 }
 
-// Computes the dots of one row and 32 columns for a group.
+// Adds the dots of one row and 32 columns for a group to @p dot.
 INLINE void add_dots(const a_panel_t *a, int g, int r, __m512i b[2][4], __m512i dot[2]) {
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {

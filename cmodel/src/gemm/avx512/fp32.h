@@ -32,8 +32,8 @@ typedef struct {
   int32_t start[ROWS][CHUNK];
   union {
     struct {
-      uint32_t exponent[ROWS][CHUNK];  // E4M3: exponents of BF16 numbers, in both halves; E8M0:
-                                       // unbiased exponents of FP32 numbers
+      uint32_t exponent[ROWS][CHUNK];  // E4M3: to be added to exponents of BF16 numbers, in both
+                                       // halves; E8M0: the byte, in the place of FP32's exponent
       uint32_t line[ROWS][CHUNK];      // E4M3: byte offset in the table
     };
     float scale[ROWS][CHUNK];  // FP32

@@ -10,7 +10,7 @@
 #include "gemm/avx512/store.h"
 #include "gemm/store.h"
 
-// Loads 16 sums of a row of D in order, and the mask of those that are NaN.
+// 16 sums of a row of D in order, and the mask of those that are NaN.
 typedef struct {
   __m512i sum[2];
   __mmask16 nan;
