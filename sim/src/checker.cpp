@@ -109,7 +109,7 @@ void Checker::strobes(Data &data) const {
   data.empty |= std::all_of(bytes, bytes + bus_bytes_ / 8, [](uint8_t byte) { return byte == 0; });
   for (unsigned i = 0; i < bus_bytes_; i++) {
     if (i % 8 == 0 && bytes[i / 8] == (data.on ? kAllOn : 0)) {
-      i += 7;  // none of the other eight does
+      i += 7;  // no strobe of these eight differs
       continue;
     }
     const bool on = bytes[i / 8] >> i % 8 & 1;

@@ -240,8 +240,8 @@ class CoreVerilated final : public Core {
   }
 
  private:
-  // The messages and the memory of a model belong to the thread's context, which would otherwise be
-  // that of the last created core, even if that no longer exists.
+  // The messages of a model, and what it frees, go to the thread's context. Otherwise this would be
+  // the context of the core created last, which may no longer exist.
   void enter() {
     Verilated::threadContextp(&context_);
   }

@@ -33,7 +33,7 @@ class Memory : private MemoryTiming<Memory> {
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
 
-  /** Allocates the memory. @return false if the host's memory is exhausted. */
+  /** Returns whether the constructor got its memory from the host. */
   bool ok() const {
     return data_ != nullptr;
   }

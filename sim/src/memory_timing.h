@@ -116,7 +116,8 @@ class MemoryTiming {
     slave_ = {};
   }
 
-  /** Sets the time of the memory with banks, @p ahead cycles ahead, modulo 2^64. */
+  /** Sets how many cycles the numbers of cycles are ahead of the time of the memory with banks,
+   * modulo 2^64: its time 0 is cycle @p ahead. */
   void set_ahead(uint64_t ahead) {
     ahead_ = ahead;
   }
@@ -148,7 +149,7 @@ class MemoryTiming {
     });
     v.queue(writes_, [&](MemoryBurst &burst) {
       v.exact(burst.beats);
-      if (rules_.outside) v.exact(burst.address - burst.start);  // only the elapsed time matters
+      if (rules_.outside) v.exact(burst.address - burst.start);  // the whole length will matter
       v.exact(burst.id | burst.resp << 8);
     });
     v.queue(answers_, [&v](MemoryAnswer &answer) {
@@ -314,8 +315,9 @@ class MemoryTiming {
       for (; early_ != 0 && !writes_.empty(); early_--) store_beat(cycle, true);
     }
     slave_.awready = writes_.size() + answers_.size() < bursts_ && open(aw_gate_) && !writes_wait();
-    // AXI allows a memory to wait for data before it accepts the address: until they are offered
-    // with half of the seeds, otherwise until their first beat has been accepted.
+    // AXI allows a memory to wait for data before it accepts the address: with half of the seeds
+    // until they are offered, and for some bursts (data_first_) until their first beat has been
+    // accepted.
     if (early_ == 0 && (data_first_ || (rules_.seed & 1 && !master.wvalid))) {
       slave_.awready = false;
     }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Creates the simulator in place. @return an error message, or an empty one.
+// Starts a simulator that has been constructed. @return an error message, or an empty one.
 std::string begin(ufp4::Simulator &simulator, const ufp4_sim_options_t &options) {
   if (!simulator.ok()) {
     return "the host has no room for " + std::to_string(options.memory_bytes) +

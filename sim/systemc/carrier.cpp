@@ -118,7 +118,7 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
   }
 
  private:
-  // Sends one request at a time and waits until its target has accepted it.
+  // Sends the next request, unless the target has not accepted the previous one yet.
   void request() {
     if (requested_ != nullptr || waiting_.empty()) return;
     if (sc_core::sc_time_stamp() < free_at_) {

@@ -91,8 +91,8 @@ void Skip::cuts(const Entry &from, const std::vector<uint64_t> &even,
   }
 }
 
-// Returns whether a link leads from here to the state to which it has led before. It may extend
-// cuts_.
+// Returns whether a link leads from here to the state to which it has led before. cuts_ may extend
+// beyond the link's requests.
 bool Skip::leads(const Link &link) const {
   for (size_t i = 0; i < state_.places.size(); i++) {
     const SkipState::Place &place = state_.places[i];

@@ -186,7 +186,7 @@ class Skip {
   std::unordered_map<std::vector<uint64_t>, std::unique_ptr<Entry>, Hash> entries_;
   SkipState state_;
   Cuts cuts_;                        // of next()
-  bool known_ = false;               // the successor of the last checked state
+  bool known_ = false;               // whether the successor of last_ is recorded
   Entry *last_ = nullptr;            // the last checked state
   std::vector<uint64_t> last_even_;  // its `even` at that moment
   uint64_t last_cycle_ = 0;

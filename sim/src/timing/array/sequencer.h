@@ -86,7 +86,8 @@ class Sequencer {
   bool in_phase() const {
     return shape_->fp32() ? phase_ == in_turn_ * shape_->steps + step_ : pause_ == 0;
   }
-  /** Returns the number of sub-tiles that stay in the PEs' registers: one, or a turn. */
+  /** Returns whether the macro-tile has only sub-tiles that stay in the PEs' registers: one, or a
+   * turn. */
   bool single() const;
   void next_sub_tile();
   void advance(const State &state);

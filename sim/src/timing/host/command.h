@@ -197,7 +197,7 @@ class Retire {
     uint32_t tag = 0, job = 0;
     uint16_t status = 0;
   };
-  /** Returns the job at the head. */
+  /** The job at the head. */
   struct Job {
     Descriptor descriptor;
     ufp4_completion_t completion;

@@ -74,7 +74,7 @@ class BurstCutter {
   Burst burst() const {
     return {id_, piece(), address_};
   }
-  /** @return the client whose request is accepted if @p ready and the burst stream is; -1:
+  /** @p ready: that of the stream of bursts. @return the client whose request is accepted; -1:
    * none. */
   int choose(const bool *valid, bool ready) const;
   /** @p request: that of client @p taken, if there is one. */
@@ -105,8 +105,8 @@ class BurstCutter {
   uint32_t beats_ = 0;
 };
 
-/** The guard's orders to the masters (guard.h): begin no burst; also accept no request; give up
- * missing transfers. */
+/** The guard's orders to the masters (guard.h): halt, begin no burst; flush, also ignore the
+ * clients; forget, give up missing transfers. */
 struct Curb {
   bool halt = false, flush = false, forget = false;
 

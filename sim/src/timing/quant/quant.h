@@ -90,7 +90,7 @@ class Quant {
  private:
   enum class State { kIdle, kSetup, kStart, kRun, kSettle, kDrain, kDone };
 
-  /** A row enters the pipeline at once, or as pairs of its elements. */
+  /** Whether a row enters the pipeline at once, rather than as pairs of its elements. */
   bool wide() const {
     return shape_->quant >= 16;
   }

@@ -73,7 +73,7 @@ class QuantPairs {
     return rows_ <= (job.pair ? 32u : 16u) || rest == (strips_ + 1) % kStripCount;
   }
   PairMark mark(const QuantJob &job, uint32_t rest) const;
-  /** The beats from which the present pair is read. */
+  /** Returns the number of beats from which the present pair is read. */
   uint32_t reads(const QuantJob &job) const;
   bool advance(const QuantJob &job, uint32_t rest);
   void next_tile(const QuantJob &job, bool chunk_done, uint32_t rest);

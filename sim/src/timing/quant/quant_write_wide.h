@@ -162,7 +162,7 @@ inline bool QuantWriteWide::step(const bool *take, const QuantMark *in, bool req
   if (req_ready && (scales_ || !codes_end)) first_ = after;
   if (req_ready) scales_ = codes_end;
   const bool strip_end = ask_end && asked();
-  // The index of a group's copy is not available directly after another group has been skipped.
+  // Directly after a group has been skipped, the index of its copy is not available yet.
   if (!busy_ && !over && (others[0] || others[1])) {
     busy_ = true;
     if (others[!at]) copy_ = !at;
