@@ -183,7 +183,7 @@ def configuration_value(spec, configuration, key):
 
 def elem_counts(spec):
     return [
-        "/** The number of elements with their own table of codes, and of all, including mixed. */",
+        "/** The number of elements with their own table of codes, and of all, the last of which is mixed. */",
         f"#define UFP4_ELEM_COUNT {len(spec['format'])}",
         f"#define UFP4_ELEM_KINDS {len(spec['format']) + 1}",
     ]

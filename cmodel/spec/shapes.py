@@ -14,7 +14,7 @@ def expression_of(spec, text, prefix, constant):
 
 
 def folded(text, width):
-    """Breaks an expression behind each && into lines indented by 9."""
+    """Breaks an expression that is too long for a line behind an &&; further lines are indented by 9."""
     lines = [""]
     for part in text.split(" && "):
         if lines[-1] and len(lines[-1]) + len(part) > width:

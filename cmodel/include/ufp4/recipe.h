@@ -79,10 +79,10 @@ ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
 /** Returns where the suffix of @p name begins: the trailing parts that each begin with / and
  * contain =. */
 const char *ufp4_recipe_suffix(const char *name);
-/** Applies @p suffix to a recipe without a suffix and appends it to the name. "/rht=GEMMS"
- * restricts the transform to these GEMMs and "/sr=GEMMS" restricts stochastic rounding; GEMMS is
- * "none", or some of fprop, dgrad and wgrad joined by + (numerics.md 6). UFP4_ERROR_ARGUMENT: no
- * such suffix, or one that does not apply to the recipe, which is then unchanged. */
+/** Applies @p suffix to a recipe without a suffix and appends it to the name. "/rht=GEMMS" applies
+ * the transform in exactly these GEMMs, and "/sr=GEMMS" stochastic rounding; GEMMS is "none", or
+ * some of fprop, dgrad and wgrad joined by + (numerics.md 6). UFP4_ERROR_ARGUMENT: no such suffix,
+ * or one that does not apply to the recipe; the recipe is then unchanged. */
 ufp4_status_t ufp4_recipe_vary(ufp4_recipe_t *recipe, const char *suffix, ufp4_message_t *message);
 /** Returns whether @p recipe quantizes the operands of @p pass. */
 int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass);

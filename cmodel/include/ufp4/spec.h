@@ -23,7 +23,7 @@ typedef enum {
   UFP4_ELEM_INT4 = 2,
   UFP4_ELEM_MIXED = 3,
 } ufp4_elem_t;
-/** The number of elements with their own table of codes, and of all, including mixed. */
+/** The number of elements with their own table of codes, and of all, the last of which is mixed. */
 #define UFP4_ELEM_COUNT 3
 #define UFP4_ELEM_KINDS 4
 #define UFP4_ELEM_NAMES {"e2m1", "e1m2", "int4", "mixed"}
