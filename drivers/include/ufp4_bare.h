@@ -68,8 +68,8 @@ ufp4_status_t ufp4_bare_identify(const ufp4_bare_t *bare, ufp4_bare_identity_t *
 
 /** Begins a soft reset, which ends all jobs and marks exponent slots as unwritten. */
 ufp4_status_t ufp4_bare_reset(ufp4_bare_t *bare);
-/** Returns whether the soft reset is still under way; until it ends, nothing else may be
- * called. */
+/** Sets *resetting to 1 while the soft reset is under way, otherwise to 0. Until the reset ends,
+ * nothing else may be called. */
 ufp4_status_t ufp4_bare_resetting(const ufp4_bare_t *bare, int *resetting);
 /** Sets up a core after a reset: gives it the addresses of the rings, sets the watchdog, clears
  * the counters, and enables every interrupt cause. @return UFP4_ERROR_ARGUMENT: ring is not a
