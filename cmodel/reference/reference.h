@@ -153,8 +153,8 @@ reference_block_t reference_points_load(const uint32_t *bits, int part,
 /** Returns the largest t with amax * 2^t / qmax <= 448; 0 for amax 0. */
 int reference_exponent_of(reference_elem_t elem, reference_real_t amax);
 
-/** Returns the value of a scale without 2^-t and the tensor scale, ignoring a sign. @return 0 for
- * NaN. */
+/** Sets *out to the value of a scale without 2^-t and the tensor scale, ignoring a sign. @return 0
+ * for NaN. */
 int reference_scale_real(reference_scale_t scale, uint32_t bits, reference_real_t *out);
 /** Returns the default number of columns per scale: 32 for E8M0, otherwise 16. */
 int reference_scale_block(reference_scale_t scale);

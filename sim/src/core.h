@@ -47,7 +47,7 @@ class Core {
   virtual void trace_close() = 0;
   /** Sets the model's time, and adds the present values to the waveform, if there is one. */
   virtual void trace_dump(uint64_t time) = 0;
-  /** Returns values of the core's registers after it has settled. @return false if this model does
+  /** Reads values of the core's registers after it has settled. @return false if this model does
    * not expose them. */
   virtual bool look(CoreSigns &) const {
     return false;

@@ -116,8 +116,7 @@ class MemoryTiming {
     slave_ = {};
   }
 
-  /** Sets how many cycles the numbers of cycles are ahead of the time of the memory with banks,
-   * modulo 2^64: its time 0 is cycle @p ahead. */
+  /** Sets the cycle at which the time of the memory with banks begins, modulo 2^64. */
   void set_ahead(uint64_t ahead) {
     ahead_ = ahead;
   }

@@ -127,7 +127,7 @@ static int slot_is_bad(const panel_t *panel, const slots_t *slots) {
   return panel->exponent >= UFP4_SLOTS || !slots->written[panel->exponent];
 }
 
-// Returns the copies that a QUANT or AMAX requests.
+// Lists the copies that a QUANT or AMAX requests. Returns their number.
 static int enabled_panels(const ufp4_quant_descriptor_t *quant, panel_t panels[2]) {
   int count = 0;
   if (quant->row_mode & UFP4_MODE_ENABLE) panels[count++] = quant_row_panel(quant);

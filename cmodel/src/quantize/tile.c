@@ -95,7 +95,7 @@ qmax_t ufp4_elem_qmax(ufp4_elem_t elem) {
   return (qmax_t){odd[elem], exponent[elem]};
 }
 
-// Computes amax / odd as quotient * 2^15 and a remainder. The upper 13 bits of amax give at least 9
+// amax / odd as quotient * 2^15 and a remainder. The upper 13 bits of amax give at least 9
 // bits of quotient, of which E4M3 keeps 4.
 typedef struct {
   lanes_t quotient;
@@ -173,7 +173,7 @@ INLINE void thresholds_of(const ufp4_quantize_t *how, const lanes_t *significand
   }
 }
 
-// Returns magnitude * 2^up with a sticky lowest bit, limited to QUOTIENT_MAX before it is shifted
+// Computes magnitude * 2^up with a sticky lowest bit, limited to QUOTIENT_MAX before it is shifted
 // down.
 INLINE void fixed_point(const lanes_t *magnitude, lanes_t up, lanes_t *out) {
   lanes_t left = min_lanes(max_lanes(up, all_lanes(0)), all_lanes(28));

@@ -8,8 +8,8 @@
 #include "number/lanes.h"
 #include "ufp4/quantize.h"
 
-/** Returns the codes of lane @p l of a tile in the order of an operand in memory, which is the
- * same on every host. */
+/** Stores the codes of lane @p l of a tile in the order of an operand in memory, which is the same
+ * on every host. */
 INLINE void store_codes(const ulanes_t codes[2], unsigned l, uint8_t target[CODE_BYTES]) {
   uint64_t packed = (uint64_t)codes[1][l] << 32 | codes[0][l];
   if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) packed = __builtin_bswap64(packed);

@@ -144,7 +144,7 @@ static double power(int exponent) {
   return value;
 }
 
-// Tabulates the values of the 16 codes, by bit 7 of the block's scale byte. A zero keeps the sign
+// The values of the 16 codes, by bit 7 of the block's scale byte. A zero keeps the sign
 // of its code.
 typedef struct {
   double of_grid[2][16];

@@ -176,7 +176,7 @@ class Skip {
   Entry *find(const std::vector<Moving *> &moving, uint64_t now);
   void link(Entry *to, uint64_t now);
   bool even_enough(const std::vector<uint64_t> &delta) const;
-  /** Returns the next requests of each loader that pages cut, from that state with that much
+  /** Finds the next requests of each loader that pages cut, from that state with that much
    * progress. */
   void cuts(const Entry &from, const std::vector<uint64_t> &even,
             const std::vector<uint64_t> &requests, Cuts *found) const;
