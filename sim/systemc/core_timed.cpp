@@ -67,7 +67,7 @@ void Ufp4CoreTimed::Inside::look_ahead() {
   if (!ahead->core().going() && !effect()) forget_ahead();
 }
 
-// `now` has reached *at.
+// `now` has reached *cursor.
 void Ufp4CoreTimed::Inside::trim(ufp4::Cursor *cursor) {
   const ufp4::Cursor had = *cursor;
   fetched.erase(fetched.begin(), fetched.begin() + static_cast<std::ptrdiff_t>(had.fetched));

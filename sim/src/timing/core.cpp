@@ -175,7 +175,7 @@ bool Core::retire() {
   return true;
 }
 
-// Starts a job on its engine; if its data may lie outside memory, each burst is checked.
+// A job goes to its engine. If its data may lie outside memory, the host is asked for each burst.
 void Core::doubt(const Descriptor &job) {
   if (host_.missing == nullptr || doubtful_) return;
   for (const Extent &each : extents(job)) {

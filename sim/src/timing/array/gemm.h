@@ -87,7 +87,7 @@ class Gemm {
   void look(bool write_ready, bool write_dat_ready, uint32_t panels_held, uint32_t panels,
             CoreSigns &signs) const;
   void reset();
-  /** Simulates a cycle at @p now, of a job @p desc in state @p state. */
+  /** Simulates a cycle at @p now of the job @p desc. @p state receives its signals. */
   void step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &state);
 
   void add(const Shape &shape, Accesses *all) const {
@@ -123,7 +123,7 @@ class Gemm {
   WidthWrite width_;
   BusErrors errors_;
   bool active_ = false, quiet_ = false;
-  bool fed_ = false;    // first chunk: addends are loaded before operands
+  bool fed_ = false;    // the first chunk was fed; from then on addends go before operands
   bool waits_ = false;  // an operand request waits, and then is not withdrawn
 };
 
