@@ -40,7 +40,7 @@
 
 // --- Codes --------------------------------------------------------------------------------------
 
-// All lanes of @p uniform have cells as wide as those from 0 on.
+// In the lanes of @p uniform all cells are as wide as those from 0 on.
 INLINE floats_t cell_of(kind_t kind, floats_t magnitude, floats_t reciprocal, words_t uniform) {
   floats_t from_2 = V(set1_ps)(2.0f), from_4 = V(set1_ps)(4.0f);
   if (kind.mixed) {
