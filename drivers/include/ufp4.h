@@ -152,8 +152,9 @@ const char *ufp4_device_message(const ufp4_device_t *device);
 /** Reads the performance counters accumulated since the device was opened, indexed by
  * ufp4_counter_t. */
 ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4_COUNTER_COUNT]);
-/** Reads how often the memories inside the core have been accessed since then, indexed by
- * ufp4_sram_t, in words of one memory each. UFP4_ERROR_UNSUPPORTED on every backend but tlm. */
+/** Reads how often the memories inside the core have been read and written since the device was
+ * opened, indexed by ufp4_sram_t, in words of one memory each. UFP4_ERROR_UNSUPPORTED on every
+ * backend but tlm. */
 ufp4_status_t ufp4_device_accesses(ufp4_device_t *device, uint64_t reads[UFP4_SRAM_COUNT],
                                    uint64_t writes[UFP4_SRAM_COUNT]);
 

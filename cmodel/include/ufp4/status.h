@@ -14,8 +14,8 @@ typedef enum {
   UFP4_ERROR_ARGUMENT,     ///< an argument is out of range, or arguments contradict each other
   UFP4_ERROR_UNSUPPORTED,  ///< legal, but not supported by this device or configuration
   UFP4_ERROR_MEMORY,       ///< the memory of the host or of the device is exhausted
-  UFP4_ERROR_IO,           ///< a file cannot be opened: it is missing, forbidden or not a regular
-                           ///< file
+  UFP4_ERROR_IO,           ///< the name of a file is at fault: it does not exist, is not permitted
+                           ///< or names something else
   UFP4_ERROR_FORMAT,       ///< the contents of a file are invalid
   UFP4_ERROR_DEVICE,   ///< the device is absent, is not one that this driver knows, or failed; it
                        ///< must be closed

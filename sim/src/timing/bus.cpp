@@ -26,8 +26,8 @@ void Bus::leave(const Core *core) {
   skip_.forget();
 }
 
-// Returns the cycles from a burst's beginning to its response, which without banks follows by the
-// latency the burst's turn on the width. Time begins with the cores' reset, as on a platform.
+// Returns the cycles from a burst's beginning to its response, which without banks comes the
+// latency after the burst's turn on the width. Time begins with the cores' reset, as on a platform.
 uint64_t Bus::took(const BegunBurst &burst) {
   if (banks_) {
     const uint64_t now = (now_ + kResetCycles + 1) * cycle_fs_ + kInstant;

@@ -3,7 +3,7 @@
 // share its width, or its banks (dram.h). The order is that of Ufp4Arbiter (ufp4_arbiter.h), and
 // the time that of a bus behind it: of the bursts that begin in a cycle, one of each core is
 // granted, starting behind the core that was served last, until none is left. Reads and writes each
-// have their own width, and a response follows by the latency the burst's turn on that width. With
+// have their own width, and a response comes the latency after the burst's turn on that width. With
 // banks the time is that of Ufp4Memory with a period of one cycle and a time resolution of a
 // picosecond; no cycle is then skipped. All cores on the bus are stepped together, or skip cycles
 // together (skip.h).
