@@ -72,8 +72,8 @@ def samples(row):
 
 
 def error(rows, more):
-    """Returns the standard error of the difference of two energies, in per cent. more: a part that both have besides
-    the samples."""
+    """Returns the standard error of the difference of two energies, in per cent. more: the energy that each has
+    besides its samples."""
     one, base = (float(row["energy_fj"]) + add for row, add in zip(rows, more))
     variance = 0.0
     for ways in zip(*map(samples, rows), strict=True):
@@ -105,7 +105,7 @@ def differences(claim, silicon, energies, um2, fj):
 
 
 def sum_bits(row):
-    """Returns the area of a word of a PE's two banks of 64."""
+    """Returns the number of bits of a word of a PE's two banks of 64."""
     return int(row["memory_bits"]) // 128
 
 

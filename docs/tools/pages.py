@@ -70,8 +70,8 @@ def broken_links(page):
 
 
 def missing_files(page):
-    """Returns files in backticks: `folder/file`, from the root. Words in capitals are placeholders, and headers are
-    named as programs include them."""
+    """Yields the files in backticks, `folder/file`, from the root, that do not exist. Words in capitals are
+    placeholders, and headers are named as programs include them."""
     folders = []
     for number, line in prose(page):
         names = [(ROOT, name) for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(HOUSE), line)]

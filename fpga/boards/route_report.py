@@ -12,7 +12,7 @@ CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD", "MULT18X18D
 
 
 def block_of(name):
-    """Returns two levels of the hierarchy, as far as the flattened name shows them."""
+    """Returns up to three levels of the hierarchy, as far as the flattened name shows them."""
     parts = [p for p in name.split(".")[:-1] if p.startswith("u_")]
     return ".".join(parts[:3]) or "(top)"
 

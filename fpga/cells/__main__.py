@@ -209,7 +209,7 @@ def say(text):
 
 
 def completed(futures):
-    """Yields results as they complete. Waits in short intervals, because a signal that another thread receives wakes
+    """Yields futures as they complete. Waits in short intervals, because a signal that another thread receives wakes
     nobody up."""
     left = set(futures)
     while left:
@@ -321,7 +321,7 @@ def table(document):
 
 
 def room_lines(document):
-    """Prints the longest path that ends in each room of a core."""
+    """Returns lines with the longest path that ends in each room of a core."""
     found = [(row, room) for row in document["rows"] for room in row.get("rooms", ())]
     if not found:
         return []

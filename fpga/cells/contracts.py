@@ -63,7 +63,7 @@ TURN_NV, GROUP, LEAD_NV = 2, 4, 12  # of contract nv, whose last block is writte
 
 
 def turns(fed, turn=TURN, group=1):
-    """Orders blocks for contract fp32, one of each of four outputs in turn, or for nv, groups of two in turn."""
+    """Orders blocks in turns: for contract fp32 a block of each of four outputs, for nv a group of each of two."""
     outputs = []
     for block in fed:
         outputs += [] if block[2] else [[]]

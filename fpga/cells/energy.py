@@ -76,7 +76,7 @@ class Model:
         self.known = {}
 
     def change(self, old, new):
-        """Returns the capacitance (of data pins, of clock pins)."""
+        """Returns the joules (of data, of clock pins)."""
         if (old, new) not in self.known:
             self.known[old, new] = self.work_out(old, new)
         return self.known[old, new]
@@ -100,7 +100,8 @@ class Model:
         return data * self.units.joules, clock * self.units.joules
 
     def mean(self, energies, related, state, edge, load):
-        """Returns the groups of these pins whose condition holds, or if none does, those without a condition."""
+        """Returns the mean energy over the groups of these pins whose condition holds, or if none does, over those
+        without a condition."""
         own = [one for one in energies if one.related in related and edge in one.tables]
         true = [one for one in own if one.when and one.when(state)] or [one for one in own if not one.when]
         if not true and related != [None]:
@@ -192,7 +193,8 @@ class Activity:
 
 
 def means(values, samples):
-    """Returns [[mean of the values of a sample]], in the order of the ways to split the window into samples."""
+    """Returns [[mean of the values of a sample]] of each way to split the window, in the order in which its samples
+    begin."""
     return [
         [statistics.fmean(v for v, mark in zip(values, way, strict=True) if mark == one) for one in dict.fromkeys(way)]
         for way in samples
@@ -309,7 +311,7 @@ def check(stimulus, printed):
 
 
 def check_outputs(stimulus, printed):
-    """Returns the unit's configuration in the core."""
+    """Checks that the outputs equal those of the unit in the core."""
     for t, line in zip(stimulus.window, printed[stimulus.window.start : stimulus.window.stop], strict=True):
         for (name, values), word in zip(stimulus.outputs.items(), line.split(), strict=True):
             wanted = values[t - stimulus.window.start]
@@ -341,7 +343,7 @@ def check_sums(stimulus, printed):
 
 def of_case(path, row, case, library, tools, cache, seconds):
     """Returns femtojoules per MAC of a row in one of its cases, or for lanes and QUANT per element; without load, per
-    element at full load in the same time."""
+    MAC or element that full load would compute in the same time."""
     data, elem, load = case
     stimulus = (STIMULI.get(row.name) or STIMULI[row.module])(data, elem, load)
     megahertz = library.settings["megahertz"]

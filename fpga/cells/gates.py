@@ -22,7 +22,7 @@ def blocks(text):
 
 def finish(text, gate):
     """Returns (the netlist, the number of added gates). gate: the cell and its pins for enable, clock, output, and scan
-    enable or None."""
+    enable if it has one."""
     cell, _, _, output, *scan = gate
     read, known, added = netlists.read(text), blocks(text), []
     for name, (kind, pins) in read.cells.items():

@@ -51,7 +51,7 @@ class Library:
         )
 
     def cells(self, wanted):
-        """Returns files parsed by liberty.read, each only once."""
+        """Returns cells as liberty.read does; each is read only once."""
         with self.lock:
             missing = set(wanted) - set(self.known)
             if missing:

@@ -79,7 +79,7 @@ TILE = 8 * 8 * 12  # lane: reads of a macro-tile; the first two fill flags, the 
 
 
 def cycles(path, wanted):
-    """Yields [{name: value}] before each rising edge of the clock. wanted: {the end of a scope: names}"""
+    """Returns [{name: value}] before each rising edge of the clock. wanted: {the end of a scope: names}"""
     scope, marks, clock = [], {}, None
     names = [name for names in wanted.values() for name in names]
     now, out, level = dict.fromkeys(names, 0), [], "0"

@@ -7,7 +7,7 @@ namespace ufp4 {
 
 SdramChip::SdramChip(double clock_hz, const SdramTimes &times)
     : period_(1e9 / clock_hz), times_(times), words_(kBytes / 2) {
-  // Initial contents, different for each word.
+  // Initial contents, which vary from word to word.
   for (uint32_t i = 0; i < words_.size(); i++)
     words_[i] = static_cast<uint16_t>(i * 2654435761u >> 15);
 }
