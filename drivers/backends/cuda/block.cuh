@@ -43,7 +43,7 @@ GPU void butterflies(uint32_t bits[16]) {
   }
 }
 
-/** Converts FP32 patterns to integers in units of 2^(E - 152), in place; @return E, or 0 if there
+/** Transforms FP32 patterns to integers in units of 2^(E - 152), in place; @return E, or 0 if there
  * is NaN or Inf. */
 GPU int hadamard(uint32_t bits[16], uint32_t mask) {
   int largest = 0;

@@ -106,7 +106,8 @@ GPU float quick_share(float scaled) {
   return quick_quotient(scaled, one_over);
 }
 
-/** Returns @p amax in units of @p unit, a power of two. */
+/** Returns the scale of a block with the largest magnitude @p amax, which with RHT is in units of
+ * @p unit, a power of two. */
 template <int ELEM, bool RHT>
 GPU quick_scale_t quick_scale(float amax, float unit, bool up, int t) {
   const int frac = elem_frac(ELEM);

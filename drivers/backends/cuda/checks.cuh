@@ -26,7 +26,7 @@ ufp4_message_t *message_of(const ufp4_cuda_call_t *call) {
   return call != nullptr ? call->message : nullptr;
 }
 
-/** Checks device memory that is required, or may be NULL. */
+/** Check device memory: check_pointer refuses NULL, check_optional accepts it. */
 ufp4_status_t check_pointer(ufp4_message_t *message, const char *what, const void *pointer,
                             size_t align) {
   if (pointer == nullptr) return refuse(message, "there is no %s", what);

@@ -190,7 +190,7 @@ typedef struct {
   int first, chunks;                    ///< chunks from first up to, but not including, chunks
 } digits_walk_t;
 
-/** Returns how many slices of A (@p side 0) or B a pass uses. */
+/** Return the first slice of A (@p side 0) or B that a pass uses, and how many it uses. */
 GPU constexpr int digits_first(int pass, int side) {
   return pass >> side & 1 ? 2 : 0;
 }

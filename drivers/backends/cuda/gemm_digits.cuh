@@ -140,7 +140,7 @@ GPU void digits_stream(const gpu_gemm_t &g, const digits_walk_t &walk, int64_t t
     digits_multiply<PASS>(shared + n % DIGITS_STAGES * DIGITS_STAGE_BYTES, row, col, sums);
     *step = digits_step<PASS>(walk, *step);
   }
-  // The next pass fills the first stages again.
+  // The next call fills the first stages again.
   gpu_copy_wait<0>();
   __syncthreads();
 }

@@ -20,7 +20,8 @@ enum {
   EXACT_SLICE_BYTES = EXACT_SIDE * 128,
   EXACT_STAGE_BYTES = 4 * EXACT_SLICE_BYTES,
   EXACT_STAGES = 3,
-  // The 65,536 registers of a multiprocessor, 384 x 168, are redistributed between the warpgroups.
+  // Of the 65,536 registers of a multiprocessor, 384 x 168 are redistributed between the
+  // warpgroups.
   EXACT_USER_REGISTERS = 240,
   EXACT_LOADER_REGISTERS = 24
 };

@@ -12,7 +12,7 @@
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
-// Makes both copies of the source, in panels, with a tensor exponent of 6.
+// Describes copy @p i of the source, in panels, with a tensor exponent of 6.
 static ufp4_cuda_operand_t copy_of(const measure_t *m, ufp4_elem_t elem, int i) {
   return (ufp4_cuda_operand_t){.elem = elem,
                                .scale = UFP4_SCALE_E4M3,

@@ -26,7 +26,7 @@ void ufp4_measure_release(measure_t *m);
 ufp4_status_t ufp4_measure_fill_source(measure_t *m);
 /** Fills the yardsticks' numbers so that as many bits toggle as in ours. */
 ufp4_status_t ufp4_measure_fill_yard(measure_t *m, ufp4_cuda_vendor_t vendor);
-/** Runs a call with the required workspace. */
+/** Sets @p out for a call with @p bytes of workspace. */
 ufp4_status_t ufp4_measure_call(measure_t *m, size_t bytes, ufp4_cuda_call_t *out);
 
 typedef ufp4_status_t (*run_t)(measure_t *m, const void *what);

@@ -36,7 +36,8 @@ int64_t fp32_tiles(const ufp4_cuda_gemm_t *job, int users) {
 
 /** Returns the number of multiplying warpgroups, two or three. The time of a tile is estimated as
  * proportional to its rows, plus a sixteenth with two warpgroups, because each column of B is then
- * read for fewer rows. Two are better if their tiles fill fewer, or fuller, waves. */
+ * read for fewer rows (a prototype's figure). Two are better if their tiles fill fewer, or fuller,
+ * waves. */
 int fp32_users(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (job->choice.tile != 0) return job->choice.tile == 192 ? 3 : 2;
   const int64_t multiprocessors = cuda->description.multiprocessors;
@@ -197,7 +198,7 @@ gemm_places_t lay_out(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, gemm
 
 // --- Unpacking ----------------------------------------------------------------------------------
 
-/** Launches thread blocks of kernels that unpack 16 x 16 entries each. */
+/** Returns the grid of kernels whose thread blocks unpack 16 x 16 entries each. */
 dim3 turned_grid(const gpu_unpacked_t &out) {
   return dim3(
       (unsigned)(divide_up(out.padded_blocks, UNPACK_SIDE) * out.padded_rows / UNPACK_SIDE));

@@ -33,9 +33,9 @@ inline gpu_encode_t gpu_find_encode() {
   return (gpu_encode_t)gpu_find("cuTensorMapEncodeTiled");
 }
 
-/** Makes the context current that all users of the CUDA runtime share on a GPU. This calls the
- * driver, because cudaSetDevice would create a context on the GPU that the thread returns to, if it
- * has none. */
+/** The context that all users of the CUDA runtime share on a GPU. The driver makes it current,
+ * because cudaSetDevice would create a context on the GPU that the thread returns to, if it has
+ * none. */
 typedef CUcontext gpu_context_t;
 
 inline cudaError_t gpu_context_open(int device, gpu_context_t *out) {

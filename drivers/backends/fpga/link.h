@@ -101,8 +101,8 @@ typedef struct {
   uint64_t extra_us;  ///< additional time that the board may take
 } link_request_t;
 
-/** Makes a link; NULL if memory is exhausted. @p stream is copied, and the link takes over its
- * user. */
+/** Makes a link; NULL if memory is exhausted. @p stream is copied, and its user remains the
+ * caller's. */
 link_t *link_open(const link_stream_t *stream, const link_options_t *options);
 void link_close(link_t *link);
 

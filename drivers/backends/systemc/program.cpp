@@ -48,7 +48,7 @@ void answer(ufp4_status_t status, uint32_t value, const std::string &message) {
   send(SYSTEMC_SOCKET, &reply, sizeof reply, MSG_NOSIGNAL);
 }
 
-// This is also called while the core runs.
+// Ends the process when the host closes the socket, also while the core runs.
 void watch_host() {
   pollfd host{SYSTEMC_SOCKET, 0, 0};
   while (poll(&host, 1, -1) < 0) {

@@ -145,7 +145,7 @@ ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t piece, void 
 
 #define TEST_BYTES 1048576u
 
-// Fills memory with bytes that depend on their address and on the pass.
+// Fills @p bytes with values that depend on their address and on the turn.
 static void fill(uint8_t *bytes, uint64_t count, uint64_t address, unsigned turn) {
   for (uint64_t i = 0; i < count; i++) {
     const uint64_t mixed = ((address + i) ^ 0x5555u * turn) * 0x9E3779B97F4A7C15ull;
@@ -162,7 +162,8 @@ static void compare(const uint8_t *got, const uint8_t *want, uint64_t count, uin
   }
 }
 
-// Tests all memory in two passes, the second with every bit inverted.
+// Tests all memory in two turns of a write and a read. The second turn inverts the bytes, and takes
+// them from other addresses.
 static ufp4_status_t test_by_host(ufp4_device_t *device, ufp4_memory_test_t *result) {
   const uint64_t first = device_buffers_base(device);
   const uint64_t end = device->memory_base + device->info.memory_bytes;

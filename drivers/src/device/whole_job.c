@@ -43,7 +43,8 @@ static ufp4_status_t upload_operand(work_t *work, const ufp4_operand_t *operand,
   return status;
 }
 
-// Allocates a plain tensor of the shape of D, if there is one, and returns its stride.
+// Allocates and writes a plain tensor of the shape of D, if @p data is not NULL, and returns its
+// stride.
 static ufp4_status_t upload_plain(work_t *work, const void *data, int64_t ld, uint64_t element,
                                   int buffer, uint32_t *stride_bytes) {
   const ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;

@@ -8,10 +8,10 @@
 // pointers and options are read when the call is made: a graph repeats the call with the contents
 // that the pointers then have.
 //
-// A call that does not return UFP4_OK has queued nothing, except that after UFP4_ERROR_DEVICE the
-// CUDA context is in the state that CUDA defines. Any number of threads may make calls at the same
-// time, even with the same ufp4_cuda_t, which is read-only. Calls that may run at the same time
-// need separate workspaces.
+// A call that does not return UFP4_OK has queued nothing, unless it returns UFP4_ERROR_DEVICE; the
+// CUDA context is then in the state that CUDA defines. Any number of threads may make calls at the
+// same time, even with the same ufp4_cuda_t, which is read-only. Calls that may run at the same
+// time need separate workspaces.
 #ifndef UFP4_CUDA_LIBRARY_H
 #define UFP4_CUDA_LIBRARY_H
 
@@ -108,8 +108,8 @@ typedef struct {
  * in out->exponent. */
 #define UFP4_CUDA_EXPONENT_STORED 2
 
-/** Quantizes @p in to one or two copies, usually one along each axis. Both are made from one read
- * of the tensor unless their elem, scale, layout or rounding differ.
+/** Quantizes @p in to one or two copies, usually one along each axis. Copies along different
+ * axes are made from one read of the tensor unless their elem, scale, layout or rounding differ.
  *  @param in its data are in device memory, [rows][ld] F32 or BF16, aligned to its elements
  *  @param how one for each copy. exponent_given 0: the exponent is derived from the data (AMAX),
  * and out->exponent must not be NULL; 1: how's exponent; or UFP4_CUDA_EXPONENT_STORED. threads and
