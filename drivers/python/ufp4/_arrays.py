@@ -28,7 +28,7 @@ def demand_array(array, what, dimensions=2):
 
 
 def floats(array, what):
-    """Returns an array of float32 or bfloat16: x itself, or a copy of float16 or float64 rounded to float32."""
+    """Returns an array of float32 or bfloat16: the array itself, or a copy of float16 or float64 rounded to float32."""
     if array.dtype == FLOAT32 or array.dtype == BFLOAT16:
         return array
     if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):

@@ -267,7 +267,7 @@ def _size(given, key, sizes):
 
 
 def _title(name):
-    """Returns a name, possibly with a suffix, for :meth:`Recipe.to_dict`."""
+    """Checks a name, which may have a suffix, as in the result of :meth:`Recipe.to_dict`, and returns it as bytes."""
     text, base = c.text(name, "name"), name.removesuffix(_suffix_of(name))
     if not 1 <= len(base.encode(errors="replace")) <= 31:
         raise ValueError("name must be a text of 1 to 31 bytes")

@@ -201,8 +201,8 @@ def _all_ids(names, seed):
 
 
 def _check_widths(layer, name, made):
-    """Checks the widths of FPROP, along the inputs, and DGRAD, along the outputs; the tokens of WGRAD are not known
-    yet."""
+    """Checks the widths of FPROP, along the inputs, and in training of DGRAD, along the outputs; the tokens of WGRAD
+    are not known yet."""
     kind = type(layer) if isinstance(layer, layers.Layer) else _target(layer)
     served = getattr(kind, "_served", ("weight",)) if made._struct.rht_size > 16 else ()
     for parameter in (parameter for own, parameter in _own(layer).items() if own in served):

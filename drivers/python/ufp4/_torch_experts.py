@@ -30,7 +30,7 @@ class Transposed(layers.Layer):
 
 
 class Experts(layers.Layer):
-    """Expert e draws the random bytes of step ids[0] + e, in a layer number for each parameter."""
+    """Expert e of E draws the random bytes of step E * ids[0] + e, with a layer number for each parameter."""
 
     _served: tuple  #: the names of the parameters
     _is_capturable = False

@@ -167,12 +167,12 @@ class Layer(torch.nn.Module):
         return numbers
 
     def _take_ids(self):
-        """Returns the number of steps so far."""
+        """Sets ids to the number of steps so far, if the GPU counts them."""
         if self._drawn_on_gpu is not None:
             self.ids[0] = steps.of_drawn(self._drawn_on_gpu)[0]
 
     def _give_ids(self):
-        """Stores the number of steps in place, because graphs contain the address."""
+        """Copies ids to where the GPU counts steps, in place, because graphs contain the address."""
         if self._drawn_on_gpu is not None:
             self._drawn_on_gpu.copy_(steps.drawn(self.ids, self.rank, self._drawn_on_gpu.device))
 

@@ -90,7 +90,7 @@ ALONG = (
     ("inputs", "tokens"),
     ("inputs", "outputs"),
     ("outputs", "tokens"),
-)  # X, W, dY: whether the row copy and the column copy exist
+)  # X, W, dY: the dimensions along which the row copy and the column copy are blocked
 
 
 def check_points(made, size, what, owner):
@@ -149,7 +149,7 @@ def _quantizes(made, pass_):
 
 
 class _Source:
-    """Returns the row copy of X or W, if FPROP reads one, and the copy that @p pass_ needs, if requested."""
+    """The row copy of X or W, if FPROP reads one, and what @p pass_ needs of the tensor, if requested."""
 
     def __init__(self, made, role, tensor, ids, pass_, wanted):
         row, col = (_how(made, role, axis, ids) for axis in (ROW, COL))

@@ -85,8 +85,8 @@ def _has_hooks():
 
 
 def _in_backward():
-    """Returns whether this is called by a backward pass, on this thread or on autograd's thread for a GPU, where no
-    other Python code runs."""
+    """Returns whether this is called by a backward pass, on this thread or on autograd's thread for a GPU, which was
+    not started by Python's module threading."""
     frame = inspect.currentframe()
     while frame.f_back is not None:
         if frame.f_code in _BACKWARD:
@@ -127,7 +127,7 @@ def draw(ids, rank, counts, grad, drawn=None):
     calls, hooks, first = _calls[layer, seed], _has_hooks(), None
     if calls or hooks or not grad:
         drawn = int(number() if drawn is None else drawn)
-        first = _first_step(calls, step, drawn, grad or hooks)  # calls of a gradient's hook are new ones
+        first = _first_step(calls, step, drawn, grad or hooks)  # a gradient's hook has neither, and its calls are new
     return ((step, layer, seed, rank), step + 1) if first is None else ((first, layer, seed, rank), step)
 
 

@@ -52,7 +52,7 @@ class Rows:
 
 
 class Plan:
-    """Returns the steps at which a run is divided: its turns, the branch, and the end of its constant rate."""
+    """The steps at which a run is divided: its turns, the branch, and the end of its constant rate."""
 
     def __init__(self, steps, cooldown):
         self.steps = steps
@@ -61,7 +61,7 @@ class Plan:
         self.constant = steps - steps * cooldown // 100 if cooldown else None
 
     def marks(self, run):
-        """Returns the kinds under which checkpoints of a run are kept, by step."""
+        """Returns {kind: step}, the kinds under which the checkpoint of a run is kept."""
         kind, recipe, _ = run
         if kind != "whole":
             return {}

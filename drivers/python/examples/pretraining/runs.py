@@ -204,7 +204,7 @@ class Job:
         }
 
     def write(self):
-        """Returns train.json, from which ufp4.report draws the page."""
+        """Writes train.json, from which ufp4.report draws the page."""
         chosen = self.chosen
         machine = (
             f"PyTorch {torch.__version__}, {chosen.device}, {torch.get_num_threads()} threads, {platform.machine()}"

@@ -31,7 +31,7 @@ def runs_of(document, kind):
 
 
 def last_step(document, runs):
-    """Returns a note on these runs: how far an unfinished training has got."""
+    """Returns the last step of these runs, which an unfinished training records."""
     return runs.get("last_step", document["settings"]["steps"] - 1)
 
 

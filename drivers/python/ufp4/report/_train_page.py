@@ -96,7 +96,7 @@ def _curves(runs, colors, base, unit):
 
 
 def _depth_picture(forward, colors):
-    """Returns the product of FPROP's kept signal up to each layer."""
+    """Draws the product of FPROP's kept signal up to each layer."""
     drawn = {}
     with _draw.picture(7.5, 2.6) as (axes, out):
         for r in forward["recipes"]:
