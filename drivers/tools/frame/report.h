@@ -19,9 +19,9 @@ typedef struct {
   const char *bound_by;  ///< the limiting part: bounds_by; NULL if it is NaN
   double stall_percent;  ///< share of cycles in which the array waited or drained
   int64_t mismatches;    ///< -1: not compared
-  int cores;             ///< cores that shared the GEMM; 0: not shown. cycles are then the longest
-                         ///< core's
-  const char *split;     ///< how they shared it, or NULL
+  int cores;          ///< cores that shared the GEMM, of which cycles is the longest one's; 0: not
+                      ///< shown
+  const char *split;  ///< how they shared it, or NULL
   uint64_t core_cycles[SPLIT_MAX_CORES];  ///< 0: the core had no part
 } report_case_t;
 

@@ -81,7 +81,7 @@ void cli_device_demand(cli_device_t *device, uint64_t bytes) {
   if (rounded > device->options.memory_bytes) device->options.memory_bytes = rounded;
 }
 
-// Returns the configuration's name, given or made.
+// Resolves --config, if it is given.
 static int find_configuration(const cli_command_t *command, const cli_device_t *device,
                               ufp4_configuration_t *core) {
   ufp4_message_t why = {0};

@@ -234,7 +234,7 @@ static json_t *simulator_object(const side_t *core, const totals_t *t,
                    json_real_or_null((double)t->macs / core->seconds));
 }
 
-// Also frees the recording.
+// Also frees demo->json.
 static int print_json(demo_t *demo, const totals_t *totals, const ufp4_device_info_t *info) {
   json_t *json = demo->json;
   demo->json = NULL;

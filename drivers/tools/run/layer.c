@@ -373,7 +373,7 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
   uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin),
            out = padded(layer->shape.cout);
   // Bytes of source, output and two copies; with several cores each has another output and its
-  // operands, and so does a split that is tried.
+  // operands, and a split that is tried has an output.
   cli_device_demand(&choices->device,
                     (choices->cores.asked > 1 ? 19 : 10) * (t * in + in * out + t * out));
   end = choices->json ? compute_json(choices, layer) : compute(choices, layer, NULL);

@@ -111,7 +111,7 @@ static uint64_t longest(const layer_parts_t *parts) {
   return cycles;
 }
 
-// The bits of D do not depend on the split. Without cycles no split is better than another.
+// D is the result of the reported split. Without cycles no split is better than another.
 static ufp4_status_t run_best(const work_t *work, layer_parts_t *parts) {
   const size_t bytes = ufp4_matrix_bytes(work->a.rows, work->b.rows, sizeof(float));
   layer_parts_t other = {.count = 0};

@@ -67,7 +67,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
                  "block size (default: that of the scale; e4m3 supports all)");
   cli_option_range(options, "16, 32, 64 or 128");
   cli_option_add(options, "layout", CLI_CHOICE, &c->layout, LAYOUT_WORDS,
-                 "blocks of one row, or of 16 rows (default 1d)");
+                 "blocks of one row, or 16x16 (default 1d)");
   cli_option_add(options, "axis", CLI_CHOICE, &c->axis, AXIS_WORDS,
                  "col: quantize the transposed tensor (default row)");
   cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",

@@ -238,7 +238,8 @@ static void f32_boundary(vectors_t *vectors) {
 // Subnormal results, and the smallest normal ones, that differ from a tie only in one low bit.
 static void f32_sticky_boundary(vectors_t *vectors) {
   for (int shift = 0; shift <= 23; shift++) {
-    int half = 62 - 24 + shift;  // from a leading one at 62 to the value 2^(-126 - shift)
+    // The bit of the tie, for a number with its leading one at 62 and the value 2^(-126 - shift).
+    int half = 62 - 24 + shift;
     for (int low = -1; low < half; low++) {
       int64_t sum = (int64_t)1 << 62 | (int64_t)1 << half | (low < 0 ? 0 : (int64_t)1 << low);
       put_f32(vectors, -126 - shift - 62, low % 2 ? sum : -sum);
@@ -280,7 +281,7 @@ static void alu_lone_bits(vectors_t *vectors) {
     }
   }
   for (uint32_t bit = 0; bit < 22; bit++) {
-    // 3 times an odd number has 25 bits, a tie; times a power of two it gives a subnormal number.
+    // 3 times an odd number has 25 bits, a tie; the 3, times a power of two, is a subnormal number.
     for (uint32_t odd = 1; odd < 9; odd += 2)
       put_alu(vectors, 0, 200u << 23 | odd, (3u << bit) & 0x7FFFFFu);
   }

@@ -14,7 +14,7 @@
 #define VECTORS_MAX_COLUMNS 12
 #define VECTORS_WORDS 16  // of the widest column: 512 bits
 
-/** The meaning of the common columns. */
+/** The meaning of a column with an element format. */
 #define VECTORS_ELEM "element format: 0 E2M1, 1 E1M2, 2 INT4"
 
 /** A column; results are those whose meaning begins with "result: ". */

@@ -224,8 +224,8 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   if (pe == NULL || isnan(step->cycles)) return out;
   const double fj = 1e-15, fprop = energy_of(pe->fprop, step->of->recipe.elem),
                wgrad = energy_of(pe->wgrad, step->of->recipe.elem);
-  // Counts the pipeline slots of all chips of a replica. Recomputing the forward pass adds a third
-  // slot.
+  // The MACs that the lanes of all chips of a replica could do in the step. Recomputing the forward
+  // pass adds a third of them.
   const double chips = step->of->chips.tensor, again = layout->recompute ? 4.0 / 3 : 1;
   const double lanes = (double)step->of->cores * core->lanes * core->rows * core->cols;
   const double slots = chips * again * lanes * step->cycles;

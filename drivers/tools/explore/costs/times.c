@@ -55,8 +55,9 @@ static int rings_of_sum(const explore_plan_t *plan, const explore_case_t *of,
   return explore_is_expert(layer) && of->chips.experts > 1 && !joined ? 1 : 2;
 }
 
-// Pairs of layers: with W split by rows of Y, each chip has partial sums over its columns of X, and
-// likewise for dX by columns. If nothing else is in between, a sum is scattered and gathered again.
+// Layers in pairs: of a layer shared by EXPLORE_ROWS each chip has partial sums of Y, over its
+// columns of X; of one shared by EXPLORE_COLUMNS it has partial sums of dX. If nothing else is in
+// between, a sum is scattered and gathered again.
 static sent_t pairs(const explore_plan_t *plan, const explore_case_t *of, int kind, int backward) {
   sent_t sent = {0, 0};
   for (int i = 0; i < plan->model.layer_count; i++) {
@@ -72,8 +73,9 @@ static sent_t pairs(const explore_plan_t *plan, const explore_case_t *of, int ki
 }
 
 // Sends tokens to their experts and back. Each of the chips that share a layer sends a part, so
-// tokens are gathered among these afterwards, and sums are scattered before. The first layers of an
-// expert read the columns sent to it, and the rows of the last ones are sent back.
+// tokens are gathered among these afterwards, and sums are scattered before. An expert's first
+// layers, shared by columns, read what is sent to it, and the results of its last layers, shared by
+// rows, are sent back.
 static sent_t exchange(const explore_plan_t *plan, const explore_case_t *of, int kind) {
   sent_t sent = {0, 0};
   if (of->chips.experts == 1) return sent;
@@ -156,7 +158,7 @@ static int64_t begin_of(int64_t stage, int64_t stages, int64_t blocks) {
   return stage * (blocks / stages) + (stage > few ? stage - few : 0);
 }
 
-// A stage consists of consecutive blocks, and each chip has several stages.
+// A stage consists of consecutive blocks, and each chip has `interleave` stages.
 void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chip,
                    double blocks[EXPLORE_MAX_KINDS]) {
   const explore_model_t *model = &plan->model;

@@ -204,7 +204,8 @@ static double on_bus(const explore_case_t *of, double data) {
   return ceil(data / of->core.bus_bytes) * of->core.bus_bytes;
 }
 
-// The panel units of QUANT; its lanes put the scales of several units into one beat.
+// Returns the bytes on the bus of a panel unit of QUANT; an engine of several lanes puts the scales
+// of several units into one beat.
 static double unit_on_bus(const explore_case_t *of) {
   const double scales = UFP4_PANEL_SCALE_BYTES;
   return UFP4_PANEL_CODE_BYTES + (of->core.quant > 16 ? scales : on_bus(of, scales));

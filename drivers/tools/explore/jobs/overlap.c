@@ -87,7 +87,7 @@ static int is_too_small(const overlap_t *run) {
   return 0;
 }
 
-// Runs two blocks of each kind, or the only one.
+// Chooses two blocks of each kind, or the only one.
 static void choose_blocks(overlap_t *run) {
   const explore_model_t *model = &run->plan->model;
   run->blocks = 0;

@@ -122,7 +122,7 @@ static int64_t field_or_none(reading_t *r, const char *name) {
   return json_is_null(json_object_get(r->json, name)) ? 0 : field(r, name, 0, -1);
 }
 
-// Reads a switch; if it is absent, or null with @p preset, it is on.
+// Reads a switch, which is @p preset if it is absent or null.
 static int flag(reading_t *r, const char *name, int preset) {
   const json_t *value = json_object_get(r->json, name);
   if (value == NULL || json_is_null(value)) return preset;
@@ -215,7 +215,7 @@ static void read_latent(reading_t *r, architecture_t *a) {
   a->v_head = field(r, "v_head_dim", 1, -1);
 }
 
-// Returns the number of heads of k and v from the family's field.
+// Reads the number of heads of k and v from the family's field.
 static void read_kv_heads(reading_t *r, unsigned has, architecture_t *a) {
   const char *name = has & FALCON ? "num_kv_heads" : "num_key_value_heads";
   const int one = has & MULTI_QUERY && flag(r, "multi_query", 1);

@@ -71,8 +71,8 @@ static inline int explore_kind_at(const explore_model_t *model, int64_t block) {
 }
 
 /** Finds a built-in model, or reads the layers of a block from a CSV file, or with @p hf a
- * config.json. @p attention: its products run on the core. @p blocks: use only the first of them,
- * or 0: all. @return CLI_GO_ON or the exit status. */
+ * config.json. @p attention: its products run on the core. @p blocks: number of blocks, or 0: the
+ * model's own. @return CLI_GO_ON or the exit status. */
 int explore_model(const char *shapes, const char *hf, int attention, int64_t blocks,
                   explore_model_t *model);
 /** @return whether there is a built-in model of this name. */

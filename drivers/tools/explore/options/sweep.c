@@ -129,7 +129,7 @@ static int is_same_chips(const explore_chips_t *a, const explore_chips_t *b) {
          a->experts == b->experts;
 }
 
-// Formats the words in which the two differ.
+// Reports the words in which the two differ.
 static int fail_again(const explore_case_t *is, const explore_case_t *one) {
   char what[160] = "";
   if (strcmp(is->chips.text, one->chips.text) != 0)

@@ -24,7 +24,7 @@ typedef struct {
 /** Replaces each run of whitespace by one space in place. @return the new length. */
 int64_t ufp4_text_collapse(uint8_t *bytes, int64_t count);
 /** Splits collapsed bytes: chunk i is held out if i mod 40 is 39. A text of under 40 chunks of 64
- * KiB is cut into 40 chunks. */
+ * KiB is cut into chunks of a 40th of it. */
 ufp4_status_t ufp4_text_split(const uint8_t *bytes, int64_t count, ufp4_text_t *out);
 /** Reads a plain or gzip-compressed (.gz, .dz) file. UFP4_ERROR_IO: it cannot be read;
  * UFP4_ERROR_FORMAT: it is damaged, in UTF-16 or UTF-32, or too short for one sequence of @p

@@ -17,7 +17,7 @@ typedef struct {
   float *norm2;          ///< [d]: input of fc1
   float *gated;          ///< [2 ff]: output of fc1
   float *hidden;         ///< [ff]: input of fc2
-  float *inverse[2];     ///< of the norms
+  float *inverse[2];     ///< [1]: of the norms
 } ufp4_activations_t;
 
 /** Buffers and linear layers for batches of one size, without the weights. */

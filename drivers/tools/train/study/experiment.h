@@ -56,7 +56,7 @@ typedef struct {
 } ufp4_experiment_t;
 
 /** Called after each step from the calling thread or a worker, never concurrently, with the number
- * of steps since the last call, which exceeds one if a finished run was read. */
+ * of steps since the last call, which exceeds one if a run was resumed. */
 typedef void (*ufp4_progress_fn_t)(void *context, int64_t steps);
 
 /** Creates an experiment, which must be freed even after a failure. @p options must outlive it. */

@@ -203,8 +203,8 @@ static ufp4_status_t read_text(const char *path, char **text, size_t *size,
   return status;
 }
 
-// Removes the last line after checking it against the others. @return UFP4_ERROR_FORMAT if it does
-// not match.
+// Reads the file without its last line, which must match the others. @return UFP4_ERROR_FORMAT if
+// it does not.
 static ufp4_status_t read_whole(const char *path, char **text, ufp4_message_t *message) {
   char end[END_BYTES + 1] = "";
   size_t size;
