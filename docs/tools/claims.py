@@ -128,7 +128,7 @@ def cell(value):
 
 
 def rows(silicon, energies):
-    """Returns the rows of the table, from those of silicon.csv and energy.csv."""
+    """Yields the rows of the table, from those of silicon.csv and energy.csv."""
     for claim in CLAIMS:
         values = differences(claim, silicon, energies, *bit())
         yield " | ".join([claim[0], *map(cell, values), verdict(values, claim[-1])])

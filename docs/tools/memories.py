@@ -122,7 +122,7 @@ def macros(core, in_word=False):
 
 
 def table():
-    """Returns the head and the rows of the data sheet's table: a column for the named configurations with the same
+    """Yields the head and the rows of the data sheet's table: a column for the named configurations with the same
     memories."""
     alike = {}
     for entry in SPEC["configuration"]:

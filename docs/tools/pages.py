@@ -22,7 +22,7 @@ HOUSE = ("cmodel", "docs", "drivers", "fpga", "rtl", "sim", "tests")
 
 
 def sources():
-    """Returns the files of the checked folders, and of the root."""
+    """Yields the files of the checked folders, and of the root."""
     yield from (path for path in sorted(ROOT.iterdir()) if path.is_file())
     for folder in HOUSE:
         yield from sorted(

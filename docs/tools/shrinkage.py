@@ -16,7 +16,7 @@ OUTLIERS_DB = 1  # an operand has outliers if RHT raises the SQNR of E1M2 by mor
 
 
 def rows(seed, path):
-    """Returns the rows of the forward.csv of a seed."""
+    """Yields the rows of the forward.csv of a seed."""
     found = {}
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):

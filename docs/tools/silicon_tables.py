@@ -224,7 +224,7 @@ def parameters():
 
 
 def configurations(cells, fpga):
-    """Returns rows from the definition, the measured areas, and the tests' names."""
+    """Yields rows from the definition, the measured areas, and the tests' names."""
     spec = of_memories.SPEC
     for core in spec["configuration"]:
         name, contract, formats = core["name"], core["contract"], core["formats"]

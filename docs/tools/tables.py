@@ -153,7 +153,7 @@ def registers(csv):
 
 
 def sentences(folder):
-    """Returns (page, texts that it must contain): figures in sentences and in README.md's table."""
+    """Yields (page, texts that it must contain): figures in sentences and in README.md's table."""
     cells, fpga, runs = (Rows(f"{name}.csv", folder) for name in ("silicon", "fpga", "training"))
     block, core = (cells.one(unit=unit, library="ASAP7", flow="sized") for unit in ("quant_block", "core"))
     plain = fpga.one(what="PE on ECP5, 16 MACs, without parity")
@@ -262,7 +262,7 @@ def written(page, folder):
 
 
 def faults(folder=ROOT / "docs", write=False):
-    """Returns the faults of a folder like docs, after its tables have been written, or without that."""
+    """Yields the faults of a folder like docs, after its tables have been written, or without that."""
     for page in sorted(folder.rglob("*.md")):
         before = page.read_text(encoding="utf-8").split("\n")
         after, found = written(page, folder)

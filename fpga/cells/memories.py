@@ -27,7 +27,7 @@ def read_bodies(text):
 
 
 def read_cells(text, kinds):
-    """Returns (name, words, bits) of each memory in a dump of yosys, from the module or its parameters."""
+    """Yields (name, words, bits) of each memory in a dump of yosys, from the module or its parameters."""
     for cell in re.split(r"^ *(?=cell )", text, flags=re.M)[1:]:
         module, path = re.match(r"cell \\?(\S+) \\?(\S+)", cell).groups()
         size = {key: int(value, 2) for key, value in re.findall(r"parameter \\(\w+) \d+'([01]+)", cell)}

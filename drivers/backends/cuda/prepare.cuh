@@ -102,7 +102,7 @@ cudaError_t ask_code(int32_t *code) {
   return error;
 }
 
-/** Explains why a GPU of compute capability 9.0 uses the slower kernels. */
+/** Sets which kernels are used, with the reason if the GPU could use better ones. */
 void say_kernels(ufp4_cuda_t *cuda, const char *why) {
   snprintf(cuda->description.kernels, sizeof cuda->description.kernels, "%s", why);
 }

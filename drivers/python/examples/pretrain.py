@@ -150,7 +150,7 @@ def options():
 
 
 def shape(chosen):
-    """Returns width, heads and blocks."""
+    """Sets width, heads and blocks."""
     width, heads, blocks, _ = model.SIZES[chosen.size]
     if chosen.width and not chosen.heads:
         heads = model.heads_of(chosen.width)
@@ -213,7 +213,7 @@ def complete(chosen):
 
 
 def of_each_rate(chosen):
-    """Returns the settings of each rate; several rates have a folder each."""
+    """Yields the settings of each rate; several rates have a folder each."""
     several = len(chosen.lr) > 1
     if (chosen.o / "runs").exists() if several else any(chosen.o.glob("lr-*")):
         there, wanted = ("one rate", "several") if several else ("several rates", "one")

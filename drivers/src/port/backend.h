@@ -96,8 +96,8 @@ typedef struct {
   /** Process operands that stay on the device from their quantization through all of their GEMMs,
    * or NULL. A linear layer prefers these to the two functions above and to descriptors. keep sets
    * out[i] to the copy of @p in by how[i], for 1 or 2 copies from one read, and replaces existing
-   * copies. kept_read returns an operand in host memory, to be freed by the caller; for copies of
-   * one call it needs both. */
+   * copies. kept_read returns an operand in host memory, to be freed by ufp4_operand_free; for
+   * copies of one call it needs both. */
   ufp4_status_t (*keep)(ufp4_backend_state_t *state, const ufp4_matrix_t *in,
                         const ufp4_quantize_t *how, int copies, ufp4_kept_t **out[]);
   ufp4_status_t (*kept_gemm)(ufp4_backend_state_t *state, const ufp4_kept_t *a,

@@ -140,7 +140,7 @@ class Job:
     # --- All of them ---
 
     def runs(self, end):
-        """Returns the runs that advance in the turn until this step: the base first, because others branch from it."""
+        """Yields the runs that advance in the turn until this step: the base first, because others branch from it."""
         chosen = self.chosen
         for seed in chosen.all_seeds:
             yield "whole", BASE, seed

@@ -15,7 +15,7 @@ GRIDS = (
 
 
 def _errors(axes, cells):
-    """Returns the rounding error from 0 to qmax, as fractions of qmax, and its mean in each cell."""
+    """Draws the rounding error from 0 to qmax, as fractions of qmax, and its mean in each cell."""
     x = [p / 1200 for p in range(1201)]
     for grid, name, color, values in GRIDS:
         if not values:

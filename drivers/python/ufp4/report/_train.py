@@ -101,7 +101,7 @@ def forward_gaps(document):
 
 
 def _rounded(value):
-    """Rounds to nine digits; NaN becomes null."""
+    """Rounds to nine digits; NaN and Inf become null."""
     if isinstance(value, dict):
         return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

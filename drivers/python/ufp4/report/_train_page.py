@@ -50,7 +50,7 @@ def _parts(losses, points):
 
 
 def _curves(runs, colors, base, unit):
-    """Returns (title, picture, words) of the training losses, up to the step that all have. runs: {recipe:
+    """Yields (title, picture, words) of the training losses, up to the step that all have. runs: {recipe:
     [seed][step]}"""
     runs = {name: seeds for name, seeds in runs.items() if name in colors}
     shortest = min(len(losses) for seeds in runs.values() for losses in seeds)

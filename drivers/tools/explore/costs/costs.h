@@ -31,7 +31,7 @@ typedef struct {
 } explore_numbers_t;
 explore_numbers_t explore_numbers(const explore_plan_t *plan, const explore_case_t *of, int kind);
 
-/** Returns the largest memory that any chip needs, in bytes. */
+/** The memory of the chip that needs most, in bytes. */
 typedef struct {
   double weights, gradients, optimizer, copies, activations, all;
 } explore_chip_t;
