@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define PROGRAM_NAME "ufp4-systemc"
-// Limit for the program to report that it has started, longer than any start.
+// Limit for the program to report that it has started; nobody waits longer.
 #define START_SECONDS 60
 // File numbers after those that the program is given.
 #define FIRST_FILE 10

@@ -15,8 +15,8 @@
 // A job of the largest size on the smallest array takes longer than anyone waits, and a hang is
 // detected long before that.
 #define DEFAULT_MAX_TICKS 100000000000ull
-// The interval and the limit of polling for the end of a reset, which has to wait for lost
-// transfers.
+// The interval and the limit of polling for the end of a reset, which has to give up lost transfers
+// first.
 #define RESET_SLICE_TICKS 16u
 #define RESET_TICKS (4u * UFP4_BARE_WATCHDOG_CYCLES)
 // How often a wait with a time limit checks the host's clock.

@@ -147,9 +147,9 @@ size_t ufp4_cuda_quantize_workspace(const ufp4_cuda_t *cuda, const ufp4_matrix_t
  * or accumulate with the same leading dimension and element size
  *  @return UFP4_ERROR_ARGUMENT: the arguments are illegal for ufp4_gemm, a pointer is NULL or
  * misaligned, or the workspace is too small; UFP4_ERROR_UNSUPPORTED: the backend cuda does not
- * support this combination (ufp4_combination_gemm), or nv on other GPUs. Not checked, because they
- * are in device memory: negative and infinite FP32 scales, and, if nv starts from C, that tensor
- * exponents add up to 0 and tensor scales are 1. */
+ * support this combination (ufp4_combination_gemm), or nv on other GPUs. Not checked: negative
+ * and infinite FP32 scales, and, if nv starts from C, that tensor exponents add up to 0 and tensor
+ * scales are 1. */
 ufp4_status_t ufp4_cuda_gemm(const ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *a,
                              const ufp4_cuda_operand_t *b, const ufp4_gemm_t *how, void *d,
                              int64_t d_ld, const ufp4_cuda_call_t *call);
