@@ -23,7 +23,6 @@ MEANT = {
     "tests/train/witness_torch.py": "its distances were seen with one text",
     "tests/fuzz/fuzz_gemm.c": "a state that is not used",
     "tests/fuzz/seeds.c": "where fuzzing starts",
-    "tests/model/write_golden.c": "makes files that are committed",
     "tests/python/bench_torch.py": "a bench",
     "tests/python/run_on_gpu.py": "a record of a GPU, to be compared with another one",
     "tests/rtl/mutation/run.py": "the mutants are a sample too, and their number is compared",

@@ -14,19 +14,34 @@ static const int shapes[][2] = {{1, 1},    {1, 16},   {16, 1},  {3, 5},   {5, 17
                                 {130, 47}, {48, 257}, {1, 31},  {64, 64}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-/** Every legal combination with a scale, on every shape or the first eight, of drawn distributions,
- * along both axes. */
+/** One combination on a matrix of a drawn distribution, along a drawn axis. */
+static void check_case(check_random_t *random, int64_t index, ufp4_quantize_t how, const int *shape,
+                       ufp4_dtype_t dtype) {
+  how.axis = check_below(random, 2) ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
+  const fixture_distribution_t distribution =
+      (fixture_distribution_t)check_below(random, FIXTURE_DISTRIBUTIONS);
+  fixture_tensor_t in = fixture_tensor(random, shape[0], shape[1], distribution, dtype, how.axis);
+  fixture_check_tensor(index, &in, &how);
+  fixture_tensor_free(&in);
+}
+
+/** Every legal combination with a scale, on every shape or the first eight. */
 static void sweep(check_random_t *random, ufp4_scale_t scale, ufp4_dtype_t dtype) {
   for (int i = 0; i < LEGAL_QUANTIZE_COUNT * check_draws(8, SHAPES); i++) {
-    ufp4_quantize_t how = legal_quantize_combination(i % LEGAL_QUANTIZE_COUNT);
-    const int *shape = shapes[i / LEGAL_QUANTIZE_COUNT];
-    if (how.scale != scale || !legal_quantize(&how)) continue;
-    how.axis = check_below(random, 2) ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
-    const fixture_distribution_t distribution =
-        (fixture_distribution_t)check_below(random, FIXTURE_DISTRIBUTIONS);
-    fixture_tensor_t in = fixture_tensor(random, shape[0], shape[1], distribution, dtype, how.axis);
-    fixture_check_tensor(i, &in, &how);
-    fixture_tensor_free(&in);
+    const ufp4_quantize_t how = legal_quantize_combination(i % LEGAL_QUANTIZE_COUNT);
+    if (how.scale == scale && legal_quantize(&how))
+      check_case(random, i, how, shapes[i / LEGAL_QUANTIZE_COUNT], dtype);
+  }
+}
+
+// Once, so that emulators of other machines have the time too (tests/portable).
+TEST(every_combination) {
+  static const int shape[2] = {18, 21};
+  check_random_t random = check_random();
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    const ufp4_quantize_t how = legal_quantize_combination(n);
+    if (legal_quantize(&how))
+      check_case(&random, n, how, shape, n % 2 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32);
   }
 }
 

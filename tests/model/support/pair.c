@@ -61,6 +61,24 @@ uint64_t pair_expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64
   return how->d_dtype == UFP4_DTYPE_BF16 ? reference_gemm_bf16(d) : d;
 }
 
+/** Output @p at of D, whose numbers have @p size bytes in the host's order. */
+static uint64_t output_at(const uint8_t *d, size_t size, int64_t at) {
+  uint16_t half;
+  uint32_t word;
+  uint64_t sum;
+  switch (size) {
+    case sizeof half:
+      memcpy(&half, d + at * 2, size);
+      return half;
+    case sizeof word:
+      memcpy(&word, d + at * 4, size);
+      return word;
+    default:
+      memcpy(&sum, d + at * 8, size);
+      return sum;
+  }
+}
+
 void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how) {
   static const size_t sizes[] = {[UFP4_DTYPE_F32] = 4, [UFP4_DTYPE_BF16] = 2, [UFP4_DTYPE_I64] = 8};
   const int64_t m = p->a.rows, n = p->b.rows, ld = n + 3;
@@ -77,11 +95,11 @@ void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how) {
            p->a.scale, how->contract, how->d_dtype);
   check_bits(index, (uint64_t)ufp4_gemm(&p->a, &p->b, how, d, ld), UFP4_OK, "%s: status", what);
   for (int64_t at = 0; at < m * ld; at++) {
-    uint64_t got = 0, gap = 0xA5A5A5A5A5A5A5A5;
+    const uint64_t gap = 0xA5A5A5A5A5A5A5A5;
     const int64_t i = at / ld, j = at % ld;
-    memcpy(&got, d + (size_t)at * size, size);
-    check_bits(at, got, j < n ? pair_expected(p, how, i, j) : gap >> (64 - 8 * size),
-               "%s: D[%lld][%lld]", what, (long long)i, (long long)j);
+    check_bits(at, output_at(d, size, at),
+               j < n ? pair_expected(p, how, i, j) : gap >> (64 - 8 * size), "%s: D[%lld][%lld]",
+               what, (long long)i, (long long)j);
   }
   reference_operand_free(&p->reference_a);
   reference_operand_free(&p->reference_b);
