@@ -24,7 +24,7 @@ Results go to standard output, and everything else to standard error.
 |---|---|
 | 0 | success, and equal if compared |
 | 1 | mismatch, or a verdict failed |
-| 2 | usage or bad input |
+| 2 | usage error or bad input |
 | 3 | device or environment: no such device, a full disk |
 | 128 + n | ended by signal n |
 

@@ -172,6 +172,8 @@ def sentences(folder):
     many = runs.one(experiment="seeds36", table="branched", recipe="e2m1", against="ufp4")
     counted = f"in {many.seeds_worse} of {many.seeds} pairs"
     yield "README.md", f"higher {counted} | {many.gap_percent:.3f} +- {many.interval:.3f} % |"
+    free = runs.one(experiment="mixed36", table="choice", recipe="ufp4-mixed/rht=none", against="ufp4")
+    yield "README.md", f"every GEMM: {free.verdict} | {free.gap_percent:+.3f} +- {free.interval:.3f} % |"
     busy = Rows("step.csv", folder).one(step="from a cold start").array_busy_percent
     yield "README.md", f"16 layers of 1024 x 1024 x 1024 | {busy} % |"
     said = {row.figure: row.value for row in read("readme.csv", folder)}

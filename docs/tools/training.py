@@ -41,15 +41,23 @@ PAIRS = {
         ("e1m2-rht-none", "e1m2-rht-dw", "e2m1-rht-none", "e2m1-rht-dx-dw", "e2m1-rht-y-dw", "e2m1-rht-all"),
     )
 }
-# The grids with the transform in the same GEMMs: E2M1 against E1M2.
-SCOPES = {
-    "ablation": {
-        "e2m1-rht-none": "e1m2-rht-none",
-        "e2m1": "e1m2-rht-dw",
-        "e2m1-rht-dx-dw": "e1m2-rht-dx-dw",
-        "e2m1-rht-y-dw": "e1m2-rht-y-dw",
-        "e2m1-rht-all": "ufp4",
-    }
+# Other pairs, whose p are corrected among themselves: the name of their table, and the pairs.
+CHOOSING = ("ufp4-mixed", "e2m1-mixed", "ufp4-mixed/rht=none")
+CHOICES = "choice", [(one, other) for one in CHOOSING for other in ("ufp4", "e2m1", "e2m1-46")]
+MORE_PAIRS = {
+    "ablation": (
+        "equal scope",
+        [
+            ("e2m1-rht-none", "e1m2-rht-none"),
+            ("e2m1", "e1m2-rht-dw"),
+            ("e2m1-rht-dx-dw", "e1m2-rht-dx-dw"),
+            ("e2m1-rht-y-dw", "e1m2-rht-y-dw"),
+            ("e2m1-rht-all", "ufp4"),
+        ],
+    ),
+    "mixed": CHOICES,
+    "mixed36": CHOICES,
+    "mixed-whole": CHOICES,
 }
 QUESTION = "e2m1", "ufp4"  # whose p is not corrected
 
@@ -97,15 +105,25 @@ def paired_rows(name, recipes):
         yield {**row, **measures(c.gap, c.p, c.gaps)}
 
 
-def scope_rows(scopes, recipes):
-    """Compares SCOPES; their p are corrected among themselves."""
-    losses = {r["recipe"]: r["held_losses"] for r in recipes}
-    gaps = [[100 * (a - b) / b for a, b in zip(losses[one], losses[other])] for one, other in scopes.items()]
+def more_rows(name, losses):
+    """Compares MORE_PAIRS, if there are losses of both recipes; their p are corrected among themselves."""
+    table, pairs = MORE_PAIRS[name]
+    pairs = [(one, other) for one, other in pairs if one in losses and other in losses]
+    gaps = [[100 * (a - b) / b for a, b in zip(losses[one], losses[other])] for one, other in pairs]
     found = [stats.paired(row) for row in gaps]
-    for (one, other), row, gap, p in zip(scopes.items(), gaps, found, stats.holm([gap.p for gap in found])):
+    for (one, other), row, gap, p in zip(pairs, gaps, found, stats.holm([gap.p for gap in found])):
         verdict = "not separated" if p >= 0.05 else "worse" if gap.mean > 0 else "better"
-        row_of = {"table": "equal scope", "recipe": one, "against": other, "seeds": gap.count, "verdict": verdict}
+        row_of = {"table": table, "recipe": one, "against": other, "seeds": gap.count, "verdict": verdict}
         yield {**row_of, **measures(gap, p, row)}
+
+
+def losses_of(results):
+    """Returns {recipe: losses by seed}, from forward tables of several seeds or from the runs of one experiment."""
+    if "forward" in results[0] and len(results) > 1:
+        tables = [{r["recipe"]: r["held_loss"] for r in result["forward"]["recipes"]} for result in results]
+        return {recipe: [table[recipe] for table in tables] for recipe in tables[0]}
+    runs = results[0].get("branched", results[0])
+    return {r["recipe"]: r["held_losses"] for r in runs.get("recipes", [])}
 
 
 def rows(name, results):
@@ -116,8 +134,8 @@ def rows(name, results):
             yield {"table": table, "seeds": len(c["gaps_percent"]), **{key: c[key] for key in COLUMNS if key in c}}
         if table == "branched" and name in PAIRS:
             yield from paired_rows(name, runs["recipes"])
-        if table == "branched" and name in SCOPES:
-            yield from scope_rows(SCOPES[name], runs["recipes"])
+    if name in MORE_PAIRS:
+        yield from more_rows(name, losses_of(results))
 
 
 def shown(value):
@@ -134,20 +152,19 @@ def main():
     with open(TARGET, newline="", encoding="utf-8") as file:
         there = list(csv.DictReader(file))
     commands = {row["experiment"]: row["command"] for row in there}
+    kept = []
+    for name in dict.fromkeys([*commands, *given]):
+        found = list(rows(name, given[name])) if name in given else []
+        measured = {row["table"] for row in found}
+        kept += [row for row in there if row["experiment"] == name and row["table"] not in measured]
+        kept += [
+            {key: shown(value) for key, value in {**row, "experiment": name, "command": commands.get(name, "")}.items()}
+            for row in found
+        ]
     with open(TARGET, "w", newline="", encoding="utf-8") as file:
         out = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         out.writeheader()
-        for name in dict.fromkeys([*commands, *given]):
-            found = list(rows(name, given[name])) if name in given else []
-            measured = {row["table"] for row in found}
-            out.writerows(row for row in there if row["experiment"] == name and row["table"] not in measured)
-            for row in found:
-                out.writerow(
-                    {
-                        key: shown(value)
-                        for key, value in {**row, "experiment": name, "command": commands.get(name, "")}.items()
-                    }
-                )
+        out.writerows(kept)
 
 
 main()

@@ -72,14 +72,18 @@ def shrinkage(csv):
         yield f"{name} | {count} | {plain:.4f} | {transformed:.4f} | {low}"
 
 
-def choices_forward(runs):
-    for experiment, seed in (("mixed", 0), ("mixed-seed2", 2)):
-        against = {row.recipe: row for row in runs.all(experiment=experiment, table="forward", against="ufp4")}
-        for row in runs.all(experiment=experiment, table="forward", against="bf16"):
-            other, beside = against.get(row.recipe), " | | "
-            if other:
-                beside = f"{signed(other.gap_percent, 3)} | {other.standard_error:.3f} | {other.t:.1f}"
-            yield f"{seed} | {row.recipe} | {signed(row.gap_percent, 3)} | {beside}"
+def choices_losses(runs):
+    """Lists gaps and p of recipes that choose a grid for each block, with a recipe's name in its first row alone.
+    Forward, e2m1-mixed equals ufp4-mixed/rht=none, because both transform nothing in FPROP."""
+    shown = None
+    for row in runs.all(experiment="mixed36", table="choice"):
+        cells = []
+        for experiment, digits in (("mixed", 3), ("mixed36", 3), ("mixed-whole", 2)):
+            recipe = "ufp4-mixed/rht=none" if (experiment, row.recipe) == ("mixed", "e2m1-mixed") else row.recipe
+            one = runs.one(experiment=experiment, table="choice", recipe=recipe, against=row.against)
+            cells.append(f"{gap(one, digits)} | {chance(one.p)}")
+        yield f"{row.recipe if row.recipe != shown else ''} | {row.against} | {' | '.join(cells)}"
+        shown = row.recipe
 
 
 def part(runs, recipe):
