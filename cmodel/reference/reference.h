@@ -30,8 +30,8 @@ reference_real_t reference_f32_real(uint32_t bits);
 /** Returns RNE32 of (-1)^negative * magnitude * 2^exponent; magnitude 0 gives a zero with that
  * sign. */
 uint32_t reference_f32_round(int negative, uint64_t magnitude, int exponent);
-/** Returns RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator < 2^39, so
- * that its product with a significand and its half fits into 64 bits. */
+/** Returns RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator < 2^39,
+ * so that its product with a significand and its half fits into 64 bits. */
 uint32_t reference_f32_quotient(int negative, uint64_t numerator, int exponent,
                                 uint64_t denominator);
 /** Return the IEEE product, quotient and sum, nearest even; every NaN is 0x7FC00000. */

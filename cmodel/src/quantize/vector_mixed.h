@@ -16,8 +16,8 @@
 
 #include "quantize/vector_scale.h"
 
-// The factor and the addend that turn a dividend into its quotient, in the lower half of a word and
-// in the upper half.
+// The factor and the addend that turn a dividend into its quotient, in the lower half of a word
+// and in the upper half.
 typedef struct {
   floats_t factor[2], addend[2];
 } division_t;
@@ -29,8 +29,8 @@ INLINE division_t division_by(words_t divisor, int offset) {
   return (division_t){{factor, V(mul_ps)(factor, upper)}, {addend, V(mul_ps)(addend, upper)}};
 }
 
-// Computes the quotients of two elements. The fraction of the upper one, which lies in the lower half
-// of its word, is replaced by the lower one.
+// Computes the quotients of two elements. The fraction of the upper one, which lies in the lower
+// half of its word, is replaced by the lower one.
 INLINE words_t quotients_of(const floats_t dividend[2], const division_t *by) {
   words_t whole[2];
   for (int i = 0; i < 2; i++) {
@@ -39,16 +39,16 @@ INLINE words_t quotients_of(const floats_t dividend[2], const division_t *by) {
   return upper_halves_into(whole[0], whole[1]);
 }
 
-// Computes the distances to the nearest multiple of 512: the magnitudes of the lower 9 bits, taken as
-// signed numbers.
+// Computes the distances to the nearest multiple of 512: the magnitudes of the lower 9 bits, taken
+// as signed numbers.
 INLINE words_t uniform_errors(words_t quotients) {
   return V(srli_epi16)(V(abs_epi16)(V(slli_epi16)(quotients, 7)), 7);
 }
 
-// Computes the distances to the nearest E2M1 point of quotients that have E2M1_OFFSET, a half, added.
-// The integer part selects a point, `near`. If that is no point of E2M1 but the middle between two,
-// the distance is `between` minus the distance to the middle. The tables hold the upper bytes of both;
-// bit 7 of an index's lower byte is set, for which a lookup gives 0.
+// Computes the distances to the nearest E2M1 point of quotients that have E2M1_OFFSET, a half,
+// added. The integer part selects a point, `near`. If that is no point of E2M1 but the middle
+// between two, the distance is `between` minus the distance to the middle. The tables hold the
+// upper bytes of both; bit 7 of an index's lower byte is set, for which a lookup gives 0.
 #define E2M1_OFFSET 256
 INLINE words_t e2m1_errors(words_t quotients) {
   const words_t near = quad(0x00001919, 0x19151111, 0x0F0D0B09, 0x07050301);
