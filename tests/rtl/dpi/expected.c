@@ -6,6 +6,9 @@
 
 #include "pair.h"
 
+_Static_assert(LEGAL_QUANTIZE_COUNT == 576 && LEGAL_GEMM_COUNT == 108,
+               "Combinations and Products of dpi_tb.sv");
+
 static check_random_t *stream(void) {
   static check_random_t random;
   static int begun;
