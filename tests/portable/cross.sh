@@ -5,10 +5,11 @@
 # objects, a minute more where it has not. Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 processor=$3 compiler=$4 emulator=$5
-units=(format random block scale mixed gemm gemm_mixed contract size golden)
-# Left out, because an emulator takes longest for them: other tests have the combinations of the first, and the second
-# compares numbers of threads.
-long='^model\.contract\.(fp32_with_every_scale|any_number_of_threads_gives_the_same_bits)$'
+units=(format random rht panel block scale mixed gemm gemm_mixed contract size golden)
+# Left out, because an emulator takes longest for them: other tests have the combinations of the first, the second
+# compares numbers of threads, and the last two draw what shorter tests of the transform have examples of.
+long='^model\.(contract\.(fp32_with_every_scale|any_number_of_threads_gives_the_same_bits)'
+long+='|rht\.(undo_is_that_of_the_reference|bf16_variant_at_every_span))$'
 for tool in "$compiler" "$emulator"; do
   command -v "$tool" >/dev/null || { echo "skipped: needs $tool (./ufp4 test --full installs it)"; exit 77; }
 done
