@@ -239,12 +239,16 @@ def explorations(program, lines):
                     yield Exploration(csv.DictReader(file))
 
 
+def command(lines):
+    """The explorations among the commands above a table, as models.csv has them."""
+    return "; ".join(line for line in lines if "explore" in line)
+
+
 def measured(program, table):
     lines = commands()[table]
     for label, *figures in TABLES[table](*explorations(program, lines)):
         own = re.sub(r"`", "", label)
-        ran = "; ".join(line for line in lines if "explore" in line)
-        yield {"table": table, "row": own, "figures": " | ".join(figures), "command": ran}
+        yield {"table": table, "row": own, "figures": " | ".join(figures), "command": command(lines)}
 
 
 def main():
