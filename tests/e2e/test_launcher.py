@@ -361,10 +361,12 @@ def test_boards_are_built_by_configuration_and_memory(folder):
     assert (status, out) == (0, f"--config rows=8:cols=8:bus=32 --config {MADE}\n"), (status, out, err)
     assert boards.read_text() == f"{MADE}/block\n"
     assert targets() == ["ufp4_cli", "ufp4_board_sim_program"] * 3
-    (folder / "state/status").write_text("2")
     answer(folder)
+    status, out, err = launch(tree, "board-sim", "-hx")
+    assert status == 0 and out.startswith("usage: ./ufp4 board-sim "), (status, out, err)
+    (folder / "state/status").write_text("2")
     assert launch(tree, "board-sim", "--config", "rows=99")[:2] == (2, "")
-    assert targets() == ["ufp4_cli"]
+    assert boards.read_text() == f"{MADE}/block\n" and targets() == ["ufp4_cli"] * 2
 
 
 def test_a_moved_or_copied_checkout_is_configured_anew(folder):
