@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # cross.sh SOURCE BUILD PROCESSOR COMPILER EMULATOR: builds the golden model and the reference model for another machine,
-# warnings as errors, and runs the fast tests of the units below there: 35 to 52 processor seconds where ccache has the
+# warnings as errors, and runs the fast tests of the units below there: 35 to 55 processor seconds where ccache has the
 # objects, a minute more where it has not. Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 processor=$3 compiler=$4 emulator=$5
