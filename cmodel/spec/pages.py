@@ -189,12 +189,13 @@ def formats(spec, note):
         "",
         "### Quantizing",
         "",
-        "Unless a block size is given, a scale belongs to "
+        "Without a block size a scale belongs to "
         + ", ".join(
             f"{block} elements ({name})"
             for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])
         )
-        + ", or to as many columns of 16 rows (layout 2d).",
+        + ".",
+        "In the layout 2d it belongs to a tile of as many columns and 16 rows.",
         (
             "Blocks of other sizes, and transforms of 32 and 64 points (rht size), need the contract exact, and only "
             "the golden model has them."
@@ -203,7 +204,7 @@ def formats(spec, note):
             "On a core, QUANT makes E4M3 scales in the layout 1d without a transform or with the integer one, and "
             "E8M0 scales without a transform; it makes elements mixed only with E4M3 scales and the parameter Mixed."
         ),
-        "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.",
+        "In all other rows with core the host quantizes, with the same bits, and the core only multiplies.",
         "",
     ]
     out += combinations_table(spec["quantize_combination"], common.QUANTIZE_KEYS)

@@ -263,6 +263,27 @@ def test_rejects_the_build_folder_of_another_project(folder):
     assert sorted(other.rglob("*")) == before
 
 
+def test_rejects_words_that_choose_no_test(folder):
+    """CTest would run everything."""
+    tree = prepare(folder)
+    for words in (["quantize"], ["-R", "m", "quantize"], ["-L"], ["-R", "-N"], ["-Rm"], ["--tests-regex=m"], ["--ful"]):
+        status, out, err = launch(tree, "test", *words)
+        assert (status, out) == (2, "") and err.startswith("ufp4: test: ") and err.count("\n") == 1, (words, out, err)
+    assert "-R quantize chooses" in launch(tree, "test", "quantize")[2]
+
+
+def test_lists_tests_and_changes_nothing(folder):
+    tree = prepare(folder)
+    launch(tree, "test")
+    (folder / "state/chosen").write_text("  Test  #1: m.one.a\n")
+    results, before = tree / "build/release/test.xml", sorted((tree / "build/release").glob("*"))
+    was, built = results.read_text(), (folder / "state/ninja").read_text().count("\n")
+    status, out, err = launch(tree, "test", "--full", "-N")
+    assert (status, out) == (0, "  Test  #1: m.one.a\n"), (status, out, err)
+    assert results.read_text() == was and sorted((tree / "build/release").glob("*")) == before
+    assert (folder / "state/ninja").read_text().count("\n") == built + 1, "the list alone is made"
+
+
 def test_tells_how_to_see_a_failure_again(folder):
     tree = prepare(folder)
     again = "UFP4_TEST_SEED=5 ./ufp4 test --rerun-failed\n"
