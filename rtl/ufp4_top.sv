@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core: AXI4-Lite registers and command unit, QUANT engine, GEMM engine, AXI4 memory masters.
 //
-// Contract: docs/ip/registers.md (registers, descriptors, completions), docs/reference/numerics.md
-// (every bit of the results), docs/ip/architecture.md (block diagram). All ports are plain vectors,
-// and all except the AXI4-Lite read address start or end in flip-flops. rst_ni is synchronous.
-// AXI4: 40-bit addresses, 8 * BusBytes data bits, INCR bursts of full beats that do not cross 4
-// KiB. The ID is the memory client: 0 command unit, 1 GEMM (reads: operands), 2 QUANT for writes
-// and the addends of GEMM for reads, 3 QUANT for reads.
+// docs/ip/registers.md has registers, descriptors and completions, docs/reference/numerics.md every
+// bit of the results. All ports except the AXI4-Lite read address start or end in flip-flops.
+// rst_ni is synchronous. AXI4: 40-bit addresses, 8 * BusBytes data bits, INCR bursts of full beats
+// within 4 KiB. IDs: 0 command unit, 1 GEMM, 2 QUANT writes and GEMM's addends, 3 QUANT reads.
 // Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_top
   import ufp4_spec_pkg::*;
