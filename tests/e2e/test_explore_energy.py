@@ -217,12 +217,44 @@ def test_what_has_no_row_is_told():
         ],
         "elements mixed",
     )
+    ppa(
+        unit("pe", 100, e2m1=(20, 30), mixed=(40, 60)),
+        unit("quant_block", 1000),
+        unit("quant_block_mixed", 1300),
+        unit("quant_serial_block", 200),
+        unit("quant_serial_block_mixed", 250),
+    )
+    rows = explore(
+        *words, "--config", "small-mixed,board,rows=4:cols=4:bus=8:quant=2:mixed=1", "--recipe", "ufp4-mixed,e2m1"
+    )
+    steps = {(r["recipe"], r["config"]): r for r in rows if r["layer"] == "step" and r["cycles"]}
+    check_equal(
+        {key: (float(r["um2"]), r["reason"]) for key, r in steps.items()},
+        {
+            ("ufp4-mixed", "small-mixed"): (4 * 100 + 2 * 1300, ""),
+            ("e2m1", "small-mixed"): (4 * 100 + 2 * 1300, ""),
+            ("e2m1", "board"): (4 * 100 + 200, ""),
+            ("ufp4-mixed", "4x4-32x32-c16-b8-q2-mixed"): (16 * 100 + 250, ""),
+            ("e2m1", "4x4-32x32-c16-b8-q2-mixed"): (16 * 100 + 250, ""),
+        },
+        "pipelines of both grids, and narrow ones",
+    )
+    twice = [float(steps[recipe, "small-mixed"]["mac_joules"]) for recipe in ("ufp4-mixed", "e2m1")]
+    check_equal(round(twice[0] / twice[1], 9), 2, "energies of elements mixed")
     rows = explore(*words, "--config", "small", "--recipe", "mxfp4,e2m1")
     check_equal(
         (rows[0]["reason"].startswith("--ppa"), rows[0]["joules"], rows[0]["um2"]),
         (False, "", "2400.0"),
         "a case that does not go",
     )
+
+
+def test_a_configuration_that_the_rtl_refuses_has_no_figures():
+    *_, refused = explore(
+        "--tokens", "32", "--serial", "--ppa", "asap7", "--config", "small,quant=2", "--recipe", "ufp4"
+    )
+    check(refused["reason"].startswith("configuration 'quant=2'"), refused["reason"])
+    check_equal([refused[name] for name in COLUMNS], len(COLUMNS) * [""], "figures of no core")
 
 
 def test_without_it_nothing_changes():

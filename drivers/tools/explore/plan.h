@@ -64,13 +64,13 @@ enum { EXPLORE_LISTS = 10 };
 /** The options that accept lists. */
 extern const char *const explore_list_names[EXPLORE_LISTS];
 
-enum { EXPLORE_UNITS = 7 };
+enum { EXPLORE_UNITS = 10 };
 
 /** The figures of a unit from ./ufp4 ppa; NaN if it has no row. Energies are in fJ. */
 typedef struct {
   const char *name;
   double um2;
-  double fprop[UFP4_ELEM_COUNT], wgrad[UFP4_ELEM_COUNT];  ///< per MAC, by the elements of its data
+  double fprop[UFP4_ELEM_KINDS], wgrad[UFP4_ELEM_KINDS];  ///< per MAC, by the elements of its data
   double idle, clock_pins;  ///< per cycle of a lane without load, and of the clock pins
 } explore_unit_t;
 

@@ -19,13 +19,16 @@
   {{"core", 1.07}, {"core_no_quant", 1.06}, {"core_fp32", 1.15}, {"core_nv", 1.07}}
 
 static const explore_unit_t asap7[EXPLORE_UNITS] = {
-    {"pe", 307.7, {38.31, 38.44, NAN}, {39.79, 39.06, NAN}, 12.57, 4.97},
-    {"pe_e2m1", 298.0, {37.65, NAN, NAN}, {38.99, NAN, NAN}, 12.57, 4.97},
-    {"pe_uniform", 288.2, {NAN, 36.10, NAN}, {NAN, 36.64, NAN}, 12.38, 4.90},
-    {"pe_e1m2", 261.9, {NAN, 33.74, NAN}, {NAN, 34.27, NAN}, 11.13, 4.41},
-    {"pe_fp32", 446.2, {50.31, 49.52, NAN}, {51.09, 48.77, NAN}, 23.88, 7.33},
-    {"pe_nv", 601.1, {65.88, 65.44, NAN}, {67.87, 65.10, NAN}, 26.24, 10.28},
-    {"quant_block", 7556.6, {NAN, NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN},
+    {"pe", 307.7, {38.31, 38.44, NAN, 38.82}, {39.79, 39.06, NAN, 39.32}, 12.57, 4.97},
+    {"pe_e2m1", 298.0, {37.65, NAN, NAN, NAN}, {38.99, NAN, NAN, NAN}, 12.57, 4.97},
+    {"pe_uniform", 288.2, {NAN, 36.10, NAN, NAN}, {NAN, 36.64, NAN, NAN}, 12.38, 4.90},
+    {"pe_e1m2", 261.9, {NAN, 33.74, NAN, NAN}, {NAN, 34.27, NAN, NAN}, 11.13, 4.41},
+    {"pe_fp32", 446.2, {50.31, 49.52, NAN, NAN}, {51.09, 48.77, NAN, NAN}, 23.88, 7.33},
+    {"pe_nv", 601.1, {65.88, 65.44, NAN, NAN}, {67.87, 65.10, NAN, NAN}, 26.24, 10.28},
+    {"quant_block", 7556.6, {NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN}, NAN, NAN},
+    {"quant_block_mixed", 9776.5, {NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN}, NAN, NAN},
+    {"quant_serial_block", 1765.7, {NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN}, NAN, NAN},
+    {"quant_serial_block_mixed", 2217.7, {NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN}, NAN, NAN},
 };
 // clang-format on
 

@@ -33,7 +33,7 @@ static void read_energy(const json_t *energy, explore_unit_t *unit) {
     unit->clock_pins = number_of(energy, "clock_pins_fj");
   }
   if (!says(energy, "load", "full")) return;
-  for (int i = 0; i < UFP4_ELEM_COUNT; i++) {
+  for (int i = 0; i < UFP4_ELEM_KINDS; i++) {
     if (!says(energy, "elements", elem_names[i])) continue;
     if (says(energy, "data", "fprop")) unit->fprop[i] = fj;
     if (says(energy, "data", "wgrad")) unit->wgrad[i] = fj;
@@ -55,7 +55,7 @@ static int read_rows(const char *path, const json_t *json, explore_ppa_t *ppa) {
   for (int i = 0; i < UNITS; i++) {
     explore_unit_t *unit = &ppa->units[i];
     *unit = (explore_unit_t){.name = asap7[i].name, .um2 = NAN, .idle = NAN, .clock_pins = NAN};
-    for (int e = 0; e < UFP4_ELEM_COUNT; e++) unit->fprop[e] = unit->wgrad[e] = NAN;
+    for (int e = 0; e < UFP4_ELEM_KINDS; e++) unit->fprop[e] = unit->wgrad[e] = NAN;
     json_array_foreach(json_object_get(json, "rows"), at, row) {
       if (!says(row, "unit", unit->name)) continue;
       read_unit(row, unit);
@@ -121,18 +121,13 @@ static const explore_unit_t *pe_of(const explore_ppa_t *ppa, const ufp4_configur
   return name != NULL && core->lanes == BLOCK ? find(ppa, name) : NULL;
 }
 
-// Returns the energy of a MAC on data of an element. The rows that are read here have none for
-// elements mixed.
-static double energy_of(const double energies[UFP4_ELEM_COUNT], ufp4_elem_t elem) {
-  return elem < UFP4_ELEM_COUNT ? energies[elem] : NAN;
-}
-
-// The rows that are read here have no block pipeline with elements mixed, and no narrow one.
+// The wide engine has pipelines for each copy; the narrow one has a pipeline for both copies.
 static double quant_um2_of(const explore_ppa_t *ppa, const ufp4_configuration_t *core) {
+  static const char *const narrow[2] = {"quant_serial_block", "quant_serial_block_mixed"};
+  static const char *const wide[2] = {"quant_block", "quant_block_mixed"};
   if (core->quant == 0) return 0;
-  if (core->quant % BLOCK != 0 || core->mixed != 0) return NAN;
-  const double pipelines = 2.0 * (core->quant / BLOCK);  // of both copies
-  return pipelines * find(ppa, "quant_block")->um2;
+  if (core->quant % BLOCK != 0) return find(ppa, narrow[core->mixed])->um2;
+  return 2.0 * (core->quant / BLOCK) * find(ppa, wide[core->mixed])->um2;
 }
 
 static double um2_of(const explore_ppa_t *ppa, const explore_case_t *of) {
@@ -150,7 +145,7 @@ void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one) {
   char lacks[96] = "";
   if (pe == NULL) {
     snprintf(lacks, sizeof lacks, "no row of this core's PE");
-  } else if (!isfinite(energy_of(pe->fprop, elem) + energy_of(pe->wgrad, elem) + pe->idle)) {
+  } else if (!isfinite(pe->fprop[elem] + pe->wgrad[elem] + pe->idle)) {
     snprintf(lacks, sizeof lacks, "no energies of %s on %s", pe->name, elem_names[elem]);
   }
   const int quant = !isfinite(quant_um2_of(ppa, &one->core));
@@ -222,8 +217,8 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   explore_energy_t out = {NAN, NAN, NAN, NAN, NAN, NAN, um2_of(ppa, step->of), NAN, NAN, NAN};
   const explore_unit_t *pe = pe_of(ppa, core);
   if (pe == NULL || isnan(step->cycles)) return out;
-  const double fj = 1e-15, fprop = energy_of(pe->fprop, step->of->recipe.elem),
-               wgrad = energy_of(pe->wgrad, step->of->recipe.elem);
+  const double fj = 1e-15, fprop = pe->fprop[step->of->recipe.elem],
+               wgrad = pe->wgrad[step->of->recipe.elem];
   // The MACs that the lanes of all chips of a replica could do in the step. Recomputing the forward
   // pass adds a third of them.
   const double chips = step->of->chips.tensor, again = layout->recompute ? 4.0 / 3 : 1;

@@ -28,6 +28,7 @@ explore_worth_t explore_worth(const explore_plan_t *plan, const explore_row_t *s
   const explore_energy_t energy = explore_energy(plan, step);
   const double tmacs = step->macs / explore_seconds(step->of, step->cycles) / 1e12;
   explore_worth_t out = {NAN, NAN, NAN, NAN, NAN, NAN};
+  if (step->of->core.rows == 0) return out;  // the RTL refuses this configuration
   out.bits = (double)step->of->cores * (double)shape_memory_bits(&step->of->core);
   out.memory_um2 = out.bits * plan->ppa.bit_um2;
   if (isnan(step->cycles)) return out;
