@@ -70,7 +70,6 @@ typedef enum {
                         ///< operand's element
 } reference_elem_t;
 #define REFERENCE_ELEM_COUNT 3
-#define REFERENCE_ELEM_KINDS 4
 
 /** Returns the grid of a block with a scale byte: for MIXED that of bit 7, otherwise the element
  * itself. */
@@ -108,7 +107,6 @@ typedef enum {
   REFERENCE_SCALE_E8M0 = 2,
   REFERENCE_SCALE_FP32 = 3
 } reference_scale_t;
-#define REFERENCE_SCALE_COUNT 4
 typedef enum {
   REFERENCE_SCALE_NEAREST = 0,
   REFERENCE_SCALE_UP = 1,

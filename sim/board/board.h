@@ -26,7 +26,6 @@ class Board {
 
 /** Makes a board. @p name: configuration/memory. @return nullptr if there is no such board. */
 std::unique_ptr<Board> make_board(const std::string &name, uint64_t seed);
-bool has_board(const std::string &name);
 /** Returns the names of all boards, for a message. */
 const char *board_names();
 

@@ -35,10 +35,6 @@ struct ufp4_board_sim {
   }
 };
 
-int ufp4_board_sim_has(const char *configuration, const char *memory) {
-  return ufp4::has_board(std::string(configuration) + "/" + memory);
-}
-
 ufp4_board_sim_t *ufp4_board_sim_open(const ufp4_board_sim_options_t *options, char *message,
                                       unsigned message_bytes) {
   const std::string name = std::string(options->configuration) + "/" + options->memory;

@@ -24,10 +24,8 @@ typedef struct {
   uint64_t seed;              ///< seed of the initial values of registers and memory; 0: all zero
 } ufp4_board_sim_options_t;
 
-/** Returns whether this build simulates the board: one of the default ones, or one named in
- * UFP4_SIMULATE_BOARDS. */
-int ufp4_board_sim_has(const char *configuration, const char *memory);
-/** Makes a board that has left reset. @return NULL on failure, with one line in @p message. */
+/** Makes a board that has left reset: one of the default ones, or one named in
+ * UFP4_SIMULATE_BOARDS. @return NULL on failure, with one line in @p message. */
 ufp4_board_sim_t *ufp4_board_sim_open(const ufp4_board_sim_options_t *options, char *message,
                                       unsigned message_bytes);
 void ufp4_board_sim_close(ufp4_board_sim_t *board);

@@ -98,8 +98,6 @@ ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidt
 /** Closes a bus. All cores on it must have been closed before. */
 void ufp4_timed_bus_close(ufp4_timed_bus_t *bus);
 
-/** Returns whether the timed model supports this configuration. */
-int ufp4_timed_has(const char *configuration);
 /** Makes a core that has left reset. @p host is copied. @return NULL on failure, with one line in
  * @p message. */
 ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_timed_host_t *host,

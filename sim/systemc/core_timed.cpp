@@ -67,7 +67,7 @@ void Ufp4CoreTimed::Inside::look_ahead() {
   if (!ahead->core().going() && !effect()) forget_ahead();
 }
 
-// `now` has reached *cursor.
+// Drops the fetched and executed jobs that `now` has consumed, up to *cursor.
 void Ufp4CoreTimed::Inside::trim(ufp4::Cursor *cursor) {
   const ufp4::Cursor had = *cursor;
   fetched.erase(fetched.begin(), fetched.begin() + static_cast<std::ptrdiff_t>(had.fetched));
@@ -157,7 +157,8 @@ bool Ufp4CoreTimed::Inside::try_access(bool write, uint32_t offset, uint32_t *va
   const ufp4::timing::Orders before = now->core().orders();
   const ufp4_timed_status_t status = write ? now->write(offset, *value) : now->read(offset, value);
   if (status != UFP4_TIMED_OK) fail(why.empty() ? now->message() : why);
-  // Most accesses do not affect later events, unless these have happened meanwhile.
+  // What was run ahead is invalid if an event has come meanwhile, or if this write changes later
+  // events; most writes do not.
   if (ahead && (!passed.empty() || ahead->cycles() <= now->cycles() ||
                 (write && !ahead->follow(*now, before)))) {
     forget_ahead();
@@ -183,7 +184,8 @@ bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value)
 
 // Lets the time of an access pass, with visible events in their cycles, as in the RTL: the
 // interrupt may fall before the access that clears it ends, and bursts may begin. @return false if
-// a reset has occurred.
+// a reset has occurred. One that comes while a target holds up the write of a completion leaves the
+// access done, because the register port of the RTL does not wait for that write.
 bool Ufp4CoreTimed::Inside::end_access() {
   const uint64_t end = now->cycles(), levels = now->levels(), resets_then = resets;
   bool missed = false;

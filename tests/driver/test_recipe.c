@@ -196,6 +196,8 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"first\": 1.5}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"15\"}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"101%\"}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"0015%\"}}",
+      "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": 1048577}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"last\": \"99999999999999999999%\"}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": [\"head\"]}}",
       "{\"elem\": \"e1m2\", \"bf16_layers\": {\"names\": {\"qkv\": 1}}}",

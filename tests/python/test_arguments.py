@@ -154,6 +154,8 @@ def test_rejects_recipes():
         ("contract exact alone", {"block": 64, "accumulate": "fp32"}),
         ("does not go with scale", {"block": 64, "scale": "nvfp4", "elem": "e2m1"}),
         ("bf16_layers: first", {"bf16_layers": {"first": "\u0661%"}}),
+        ("bf16_layers: last", {"bf16_layers": {"last": "0015%"}}),
+        ("bf16_layers: last", {"bf16_layers": {"last": 1048577}}),
         ("'.' at the start", {"name": "\ud800"}),
         ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}),
         ("name", {"name": "a b"}),

@@ -11,7 +11,6 @@
 
 #define QUANTIZE_SIDE 64
 #define QUANTIZE_THREADS 256
-#define QUANTIZE_TILES 16  // of 16 x 16
 #define QUANTIZE_PITCH (QUANTIZE_SIDE + 1)
 
 /** The work item of a thread: one block of one copy. */

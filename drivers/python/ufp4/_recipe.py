@@ -328,7 +328,7 @@ def _fill_bf16_layers(out, given):
         share = re.fullmatch(r"([0-9]{1,3})%", value) if isinstance(value, str) else None
         if share and int(share[1]) <= 100:
             end.percent = int(share[1])
-        elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
+        elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= s.MAX_DIM:
             end.blocks = value
         else:
             raise ValueError(f'bf16_layers: {key} must be a number of blocks or a share of them, as in "15%"')

@@ -164,7 +164,7 @@ static ufp4_status_t read_end(const reader_t *reader, const char *key, const jso
   if (text != NULL && isdigit((unsigned char)text[0])) {
     const unsigned long percent = strtoul(text, &rest, 10);
     end->percent = (unsigned)percent;
-    if (percent <= 100 && strcmp(rest, "%") == 0) return UFP4_OK;
+    if (percent <= 100 && rest - text <= 3 && strcmp(rest, "%") == 0) return UFP4_OK;
   }
   ufp4_message_set(reader->message,
                    "%s: bf16_layers: %s must be a number of blocks or a share of them, as in "

@@ -28,8 +28,6 @@ const cli_command_t cli_vectors = {
     .run = run,
 };
 
-#define HEADER_LINES 3
-
 int vectors_columns(const vectors_unit_t *unit) {
   int count = 0;
   while (count < VECTORS_MAX_COLUMNS && unit->columns[count].name != NULL) count++;

@@ -47,12 +47,6 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
 
 extern "C" {
 
-int ufp4_timed_has(const char *configuration) {
-  Shape shape;
-  std::string message;
-  return ufp4::timing::find_shape(configuration, &shape, &message);
-}
-
 ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_timed_host_t *host,
                               char *message, unsigned message_bytes) {
   std::string text;

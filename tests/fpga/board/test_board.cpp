@@ -351,10 +351,8 @@ TEST(rejects_unknown_boards) {
                                  still = {"tiny", memory, 0, 0};
   check_that(0, ufp4_board_sim_open(&options, message, sizeof message) == nullptr, "enormous");
   check_that(0, std::strstr(message, "no board is called 'enormous/") != nullptr, "%s", message);
-  check_that(1, !ufp4_board_sim_has("enormous", memory) && ufp4_board_sim_has("tiny", memory),
-             "has");
-  check_that(2, ufp4_board_sim_open(&still, message, sizeof message) == nullptr, "still");
-  check_that(2, std::strstr(message, "cycles_per_byte is 0") != nullptr, "%s", message);
+  check_that(1, ufp4_board_sim_open(&still, message, sizeof message) == nullptr, "still");
+  check_that(1, std::strstr(message, "cycles_per_byte is 0") != nullptr, "%s", message);
 }
 
 }  // namespace

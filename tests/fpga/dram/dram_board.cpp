@@ -82,10 +82,6 @@ std::unique_ptr<Board> make_board(const std::string &, uint64_t) {
   return std::make_unique<DramBoard>();
 }
 
-bool has_board(const std::string &name) {
-  return name == "tiny/dram";
-}
-
 const char *board_names() {
   return "tiny/dram";
 }

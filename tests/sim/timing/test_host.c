@@ -226,8 +226,6 @@ TEST(rejects_an_unknown_configuration) {
   const ufp4_timed_options_t options = {.configuration = "huge"};
   check_that(0, ufp4_timed_open(&options, &functions, message, sizeof message) == NULL, "opened");
   check_that(0, strstr(message, "huge") != NULL, "%s", message);
-  check_bits(0, (uint64_t)ufp4_timed_has("huge"), 0, "has huge");
-  check_bits(0, (uint64_t)ufp4_timed_has("large"), 1, "has large");
 }
 
 // Runs the three jobs and expects a failure with the text @p why.
