@@ -98,7 +98,7 @@ static void rejects(int64_t index, const char *text, ufp4_status_t want, const c
   check_that(index, strstr(why.text, says) != NULL, "%s: %s", text, why.text);
 }
 
-/** The cases are those of rtl.top.rejects_*, one step beyond each limit. */
+/** The cases are those of rtl.top.rejects_*, beyond each limit. */
 TEST(rejects_what_the_rtl_does_in_its_words) {
   static const char *const texts[][2] = {
       {"bus=0", "BusBytes must be 8"},

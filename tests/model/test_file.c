@@ -324,9 +324,9 @@ TEST(a_pipe_reads_as_a_file_does) {
     check_bits(i, file_ranges_open(in_folder("pipe"), &file, NULL), UFP4_OK, "open");
     check_bits(i, file.size, sizes[i], "size");
     check_bits(i, file_range_read(&file, from, size, got, NULL), UFP4_OK, "read");
-    for (size_t at = 0; at < size && got[at] == sent(from + at); at++)
-      check_that(i, 1, "byte %zu", at);
-    check_that(i, size == 0 || got[size - 1] == sent(sizes[i] - 1), "the last byte");
+    size_t equal = 0;
+    while (equal < size && got[equal] == sent(from + equal)) equal++;
+    check_bits(i, equal, size, "bytes that are equal");
     file_ranges_close(&file);
     waitpid(sender, NULL, 0);
   }

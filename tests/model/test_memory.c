@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the golden model when allocations fail (heap.h): the caller's arguments stay unchanged.
+// Tests the golden model when allocations fail (heap.h): a failed call does not change its outputs.
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

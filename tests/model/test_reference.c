@@ -82,7 +82,7 @@ TEST(exponent_of_the_extremes) {
   check_bits(3, (uint64_t)reference_exponent_of(REFERENCE_E2M1, one), 0, "448 * 6, E2M1");
 }
 
-/** Returns a number within a few binades of 1, so that a double holds sums exactly. */
+/** Returns a 20-bit integer times 2^-20 to 2^-5, so that a double holds sums exactly. */
 static reference_real_t near_one(check_random_t *random) {
   const uint64_t r = check_next(random);
   return (reference_real_t){(int)(r & 1), r >> 44, -20 + (int)(r >> 1 & 15)};
@@ -175,8 +175,8 @@ TEST(bf16_transform_poisons_on_inf) {
   }
 }
 
-/** Computes NVIDIA's formula in the host's float arithmetic: the scale byte, and the factor of the
- * numbers that go into E2M1. */
+/** Computes NVIDIA's formula in the host's float arithmetic: the scale byte, and the tensor's
+ * decode scale. */
 static uint8_t nvfp4_host_scale(float amax, float amax_b, float *decode) {
   float encode = amax == 0 ? 1 : fminf(2688.0f / amax, 0x1.fffffep127f);
   if (encode == 0) encode = 1;

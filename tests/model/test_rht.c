@@ -104,8 +104,8 @@ static int64_t dot(const int64_t *x, const int64_t *y) {
 }
 
 TEST(product_of_two_transforms_is_the_product) {
-  // 16-bit integers align without loss below an exponent of 2^7 more, and then (H x)(H y) = 16 x y
-  // exactly.
+  // 16-bit integers lose nothing when they are aligned in 24-bit significands, so that
+  // (H x)(H y) = 16 x y exactly.
   check_random_t random = check_random();
   for (int n = 0; n < 5000; n++) {
     int64_t x[2][16], y[2][16];
@@ -199,8 +199,7 @@ TEST(undo_gives_back_what_was_transformed) {
 }
 
 TEST(undo_rounds_once) {
-  float block[16] = {0x1.000002p0f,
-                     0x1p-24f};  // FP32 sums that began with the second alone would lose it
+  float block[16] = {0x1.000002p0f, 0x1p-24f};  // half of the last place of the first: a tie
   ufp4_rht_undo(block, 0);
   check_bits(0, ufp4_f32_bits(block[0]), ufp4_f32_bits(0x1.000004p-2f), "nearest even, up");
   check_bits(1, ufp4_f32_bits(block[1]), ufp4_f32_bits(0x1p-2f), "nearest even, down");

@@ -65,7 +65,8 @@ TEST(extremes_worked) {
       // fp32 has rounded the first one by then.
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {2, 2}, {0, 0}, {104, 104}, 0x00000000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {2, 2}, {0, 0}, {104, 104}, 0x00000001},
-      // 2^254 overflows to Inf, and later products cannot bring it back.
+      // 2^254 overflows to Inf with fp32, and later products cannot bring it back; nv adds both
+      // products before it rounds.
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {2, 10}, {254, 254}, {254, 254}, 0x7F800000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {2, 10}, {254, 254}, {254, 254}, 0x00000000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {10, 0}, {254, 0}, {254, 0}, 0xFF800000},

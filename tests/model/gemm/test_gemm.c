@@ -294,7 +294,7 @@ TEST(sign_of_a_scale_byte_is_ignored) {
 }
 
 SLOW_TEST(largest_k_of_largest_operands) {
-  // 2^20 products of 144 * 448^2 in units of 2^-20 are 2^16 blocks of 2304 * (448 * 2^9)^2, that is
+  // 2^20 products of 36 * 448^2 in units of 2^-20 are 2^16 blocks of 2304 * (448 * 2^9)^2, that is
   // 2^62.8, which still fits.
   const int shape[3] = {2, 3, UFP4_MAX_DIM};
   check_random_t random = check_random();

@@ -23,7 +23,7 @@ static struct {
 static const int THREADS[] = {1, 2, 3, 5, 13, 16};
 #define THREAD_COUNTS ((int)(sizeof THREADS / sizeof THREADS[0]))
 
-// Bounds are multiples of the tiles and chunks of every kernel.
+// The bounds of rows, columns and depth are multiples of the tiles and chunks of every kernel.
 static void draw_bounds(check_random_t *random, int private) {
   bounds.rows = 64 * (1 + check_below(random, 3));
   bounds.cols = 64 * (1 + check_below(random, 3));

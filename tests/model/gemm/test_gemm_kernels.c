@@ -320,7 +320,7 @@ static int combination(check_random_t *random, ufp4_contract_t contract) {
   }
 }
 
-/** Zeroes the codes of some blocks of 32, and the scale of half of these. The quantizer gives a
+/** Zeroes the codes of some scale blocks, and the scale of half of these. The quantizer gives a
  * zero block the smallest scale. */
 static void clear_blocks(check_random_t *random, ufp4_operand_t *x) {
   for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) {
@@ -388,7 +388,7 @@ static ufp4_operand_t near_operand(check_random_t *random, ufp4_elem_t elem, ufp
   return fixture_operand_scaled(random, elem, scale, rows, cols, FIXTURE_SCALES_NEAR);
 }
 
-/** Draws scales from @p least to @p most; each row of scales has both ends. */
+/** Draws scales from @p least to @p most; the first row has both ends. */
 static void fill_scales(check_random_t *random, int least, int most, ufp4_operand_t *x) {
   for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) {
     const int drawn = least + (int)check_below(random, (uint32_t)(most - least) + 1);
@@ -467,8 +467,8 @@ TEST(every_pair_of_e4m3_scales) {
 
 // --- The same: shapes ---------------------------------------------------------------------------
 
-/** The shapes exceed the bounds that gemm/blocked.c ships with, so that macro-tiles have several
- * columns and results are streamed, or there are several rows and depths. */
+/** The shapes exceed the bounds that gemm/blocked.c ships with, so that there are several columns
+ * of macro-tiles and streamed results, or several rows and depths. */
 SLOW_TEST(beyond_the_bounds) {
   static const int shapes[][3] = {{1100, 2128, 130}, {1100, 32, 4200}};
   check_random_t random = check_random();

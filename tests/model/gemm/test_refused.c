@@ -97,7 +97,7 @@ TEST(rejects_combinations) {
   }
 }
 
-// Only the model multiplies these elements.
+// Only the model multiplies these elements with NVFP4 scales.
 TEST(rejects_nvfp4_with_other_elements_on_cores_and_gpus) {
   for (int i = 0; i < 2 * 9 * 2; i++) {
     const char *backend = i % 2 ? "cuda" : "rtl";
@@ -295,9 +295,10 @@ TEST(rejects_sizes) {
   }
   // K is too large, and the counts of blocks are consistent with it, so that K is the only error.
   const int64_t blocks = UFP4_MAX_DIM / 16 + 1;
-  const row_t k = {"K of 2^20 + 1",
-                   {SET(a.cols, UFP4_MAX_DIM + 1), SET(b.cols, UFP4_MAX_DIM + 1),
-                    SET(a.blocks, blocks), SET(b.blocks, blocks)}};
+  const row_t k = {
+      "K of 2^20 + 1",
+      {SET(a.cols, UFP4_MAX_DIM + 1), SET(b.cols, UFP4_MAX_DIM + 1), SET(a.blocks, blocks),
+       SET(b.blocks, blocks), SET(a.scale_blocks, blocks), SET(b.scale_blocks, blocks)}};
   check_rows(&k, 1);
 }
 

@@ -126,8 +126,8 @@ static void check_numbers(int64_t index, const uint32_t *numbers, int64_t blocks
   free(turned);
 }
 
-// Element 0 determines the scale; the others are multiples of a sixteenth of it, which is a quarter
-// quantum or less. This gives ties for each significand, and numbers one step beside them.
+// Element 0 determines the scale; the others are multiples of 1/64 of its quantum. This gives ties
+// for each significand, and numbers one step beside them.
 TEST(ties_of_every_significand) {
   enum { COUNT = 8 * 64 };
   uint32_t *numbers = malloc(COUNT * 16 * sizeof *numbers);

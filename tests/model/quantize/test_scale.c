@@ -14,7 +14,7 @@ static const int shapes[][2] = {{1, 1},    {1, 16},   {16, 1},  {3, 5},   {5, 17
                                 {130, 47}, {48, 257}, {1, 31},  {64, 64}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-/** One combination on a matrix of a drawn distribution, along a drawn axis. */
+/** Checks one combination on a matrix of a drawn distribution, along a drawn axis. */
 static void check_case(check_random_t *random, int64_t index, ufp4_quantize_t how, const int *shape,
                        ufp4_dtype_t dtype) {
   how.axis = check_below(random, 2) ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
@@ -25,7 +25,7 @@ static void check_case(check_random_t *random, int64_t index, ufp4_quantize_t ho
   fixture_tensor_free(&in);
 }
 
-/** Every legal combination with a scale, on every shape or the first eight. */
+/** Checks every legal combination with a scale, on every shape or the first eight. */
 static void sweep(check_random_t *random, ufp4_scale_t scale, ufp4_dtype_t dtype) {
   for (int i = 0; i < LEGAL_QUANTIZE_COUNT * check_draws(8, SHAPES); i++) {
     const ufp4_quantize_t how = legal_quantize_combination(i % LEGAL_QUANTIZE_COUNT);
@@ -34,7 +34,7 @@ static void sweep(check_random_t *random, ufp4_scale_t scale, ufp4_dtype_t dtype
   }
 }
 
-// Once, so that emulators of other machines have the time too (tests/portable).
+// Each combination runs once, so that emulators of other machines can run it (tests/portable).
 TEST(every_combination) {
   static const int shape[2] = {18, 21};
   check_random_t random = check_random();
@@ -277,8 +277,8 @@ TEST(zero_blocks_have_zero_scale_and_codes) {
 }
 
 TEST(only_e4m3_saturates) {
-  // The largest FP32 number with E8M0 rounded up needs a scale of 2^127 * 1.75, which does not
-  // exist; this sets no flag.
+  // With E1M2 and E8M0 rounded up, the largest FP32 number needs the scale 2^128, because it
+  // exceeds 1.75 * 2^127. That scale does not exist; this sets no flag.
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     ufp4_quantize_t how = legal_quantize_combination(n);
     if (!legal_quantize(&how) || how.scale == UFP4_SCALE_E4M3) continue;

@@ -80,7 +80,7 @@ def gemm(program, a, b, contract):
 
 
 class Comparison:
-    """Counts and prints the first mismatches, and determines the exit status."""
+    """Counts comparisons and mismatches, prints the first mismatches, and determines the exit status."""
 
     def __init__(self):
         self.compared = self.wrong = 0
