@@ -22,7 +22,7 @@ ufp4_recipe_t named(const char *recipe);
 
 #define LAYER_SEED 77
 
-/** Creates a layer whose seed depends on @p layer. */
+/** Creates the layer with number @p layer and that seed. */
 ufp4_linear_t *make_linear_by(ufp4_device_t *device, const int64_t *shape,
                               const ufp4_recipe_t *recipe, unsigned layer, unsigned passes);
 ufp4_linear_t *make_linear(ufp4_device_t *device, const int64_t *shape, const char *recipe_name,

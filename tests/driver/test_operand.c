@@ -249,7 +249,8 @@ TEST(rejects_combinations_that_are_illegal) {
       "\"elem\": \"e2m1\", \"scale\": \"fp32\", \"block\": \"16\", \"rht\": \"bf16:0xD7E8\"",
       LEAST ", \"tensor_scale\": \"2\"",
   };
-  for (int i = 0; i < 10; i++) check_refused(i, made[i], 16, 1, 3, "metadata");
+  for (int i = 0; i < (int)(sizeof made / sizeof made[0]); i++)
+    check_refused(i, made[i], 16, 1, 3, "metadata");
 }
 
 TEST(rejects_scales_of_the_wrong_type) {

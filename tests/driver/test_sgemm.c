@@ -32,7 +32,7 @@ static void check_product(const case_t *c, const float *da, const float *db, con
   memcpy(d, before, (size_t)(c->m * ld) * sizeof *d);
   ufp4_sgemm(c->m, c->n, c->k, a, b, d, ld, c->accumulate);
   for (int64_t i = 0; i < c->m * ld; i++) {
-    float want = before[i];  // the bytes after a row stay unwritten
+    float want = before[i];  // the numbers after a row stay unwritten
     if (i % ld < c->n) want = plain(c->k, a, b, i / ld, i % ld, c->accumulate ? want : 0);
     check_bits(i, ufp4_f32_bits(d[i]), ufp4_f32_bits(want),
                "%lld x %lld x %lld, turned %d %d, accumulate %d", (long long)c->m, (long long)c->n,

@@ -58,9 +58,9 @@ TEST(a_line_that_damages_much_gets_short_frames) {
   }
 }
 
-/** Three bytes in a hundred are damaged in each direction from the beginning. A frame whose data
- * bytes were lost still claims its full length, so that a new session starts with short frames. On
- * one line in eight no HELLO gets through within the driver's patience. */
+/** Three bytes in a hundred are damaged in each direction from the beginning. A repeated frame
+ * keeps its length, so a new session starts with short frames. On one line in eight no HELLO gets
+ * through within the driver's patience. */
 TEST(a_line_that_damages_three_in_a_hundred_serves) {
   int opened = 0;
   for (uint64_t seed = 1; seed <= 20; seed++) {
