@@ -77,8 +77,8 @@ def test_mixed_is_the_better_of_both_grids():
             check(all(l["uniform"] is None for l in both), f"{both}")
 
 
-# 16 elements are on the grid and the block scale is 1, so there is no error. They are all of 15 values, of which one
-# occurs twice.
+# All 16 elements are on the grid and the block scale is 1, so there is no error. Each of the 15 values occurs, one of
+# them twice.
 def test_a_tensor_without_error():
     values = [float(v) for v in range(-7, 8)] + [7.0]
     stand.write_npy("X.npy", [values])
@@ -127,7 +127,7 @@ SMALL = ["bias", "--rows", 4, "--cols", 64, "--plot"]
 
 
 def drawn_by(script, **options):
-    """Returns an environment in which the program's Python is this shell script."""
+    """Starts the program with this shell script as its Python."""
     pathlib.Path("python").write_text(f"#!/bin/sh\n{script}\n")
     os.chmod("python", 0o755)
     words = [stand.PROGRAM, *map(str, SMALL), "p.svg"]

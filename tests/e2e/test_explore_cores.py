@@ -90,7 +90,7 @@ def test_cores_share_the_memory_and_each_gemm():
         for layer, count in (("fc1", 2), ("proj", 1))
     )
     check_equal(int(step["cycles"]), want, "cycles of the step")
-    # Two cores gain nothing on a memory that one nearly saturates.
+    # Four cores gain nothing over two on a memory that is the limit.
     narrow = [explore(*words, "--cores", cores, "--mem-bandwidth", "4")[-1] for cores in ("2", "4")]
     check(int(narrow[1]["cycles"]) > 0.97 * int(narrow[0]["cycles"]), "cores that wait for the same memory")
 

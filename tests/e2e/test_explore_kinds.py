@@ -56,7 +56,8 @@ def weights(rows):
 
 
 def test_qwen3_next_has_the_weights_of_its_name():
-    """The model has 80 billion weights, 0.62 of them in embeddings and head, and delta nets in three of four blocks."""
+    """The model has 80 billion weights, 0.62 billion of them in embeddings and head. Three of four blocks have delta
+    nets."""
     rows = hf(QWEN)
     shapes = layers(rows)
     check_equal(shapes["qkv"], (12, 2048, (2 * 16 + 2 * 2) * 256), "q, its gate, k and v")
@@ -73,7 +74,8 @@ def test_qwen3_next_has_the_weights_of_its_name():
 
 @slow
 def test_llama_4_has_the_weights_of_its_name():
-    """The model has 400 billion weights, 2.07 of them in embeddings and head, and 128 experts in every second block."""
+    """The model has 400 billion weights, 2.07 billion of them in embeddings and head, and 128 experts in every second
+    block."""
     rows = hf(LLAMA)
     shapes = layers(rows)
     check_equal(shapes["qkv"], (48, 5120, 56 * 128), "qkv")

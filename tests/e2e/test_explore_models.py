@@ -259,8 +259,8 @@ DEEPSEEK_V3 = {
 
 
 def test_deepseek_v3_has_the_weights_of_its_paper():
-    """The model has 671 billion weights, of which a token uses 37, with head and router and without norms; embeddings
-    are looked up."""
+    """The model has 671 billion weights: embeddings, head, routers and linear layers, without norms. A token uses 37
+    billion of them, none of the embeddings, which are looked up."""
     rows = hf(DEEPSEEK_V3, "--config", "large", "--tokens", "32", "--serial")
     layers = {r["layer"]: r for r in rows if r["pass"] == "fprop"}
     attention = 7168 * (1536 + 512 + 64) + 1536 * 128 * 192 + 512 * 128 * 256 + 128 * 128 * 7168

@@ -15,7 +15,7 @@ def needs(*options, model=None):
 
 
 def test_what_a_step_needs_is_a_hand_calculation():
-    """By hand: panel units have 144 bytes in both copies, a block has fc1 twice, and there are three blocks."""
+    """By hand: panel units have 144 bytes in each of two copies, a block has fc1 twice, and there are three blocks."""
     w, x = 2 * 6 * 4 * 288 + 4 * 3 * 288, 2 * 3 * 4 * 288 + 3 * 3 * 288
     always = [3 * 2 * 15360, 3 * (w + x), 3 * 2 * 33 * (2 * 64 + 48), 3 * 4 * 15360, 3 * 12 * 15360]
     # The most bytes are live in the backward pass of the first block's fc1: all gradients, its copies of W and X, and

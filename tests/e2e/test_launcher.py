@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launcher, with tools that do nothing: packages that another program is installing, a checkout that was moved or
-copied after a build, another project's build folder, and no PyPI to draw with. What a command line needs, the stubs
-read from a file. test_launcher.py ROOT [TEST]"""
+copied after a build, another project's build folder, and no PyPI to draw with. The stubs read what a command
+line needs from a file. test_launcher.py ROOT [TEST]"""
 
 import os
 import pathlib

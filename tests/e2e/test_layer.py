@@ -362,7 +362,7 @@ def test_a_pass_in_bf16_and_copies_that_differ_on_rtl():
 
 
 def test_requantize_is_what_the_commands_do_one_by_one():
-    """DGRAD takes W and WGRAD takes X from FPROP's copies, as a chip has them that keeps only these copies."""
+    """DGRAD takes W and WGRAD takes X from FPROP's copies, as on a chip that keeps only those copies."""
     tensors(33, 47, 30)
     keys = {"elem": "e2m1", "rht": "integer", "round": {"dy": "sr"}, "scale_round": {"dy": "up"}}
     write_recipe("once.json", **keys)

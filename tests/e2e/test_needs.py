@@ -34,7 +34,7 @@ def test_systemc_where_a_backend_is_one():
 
 
 def test_configurations_whose_rtl_is_simulated():
-    """by the name that the program makes of parameters; the timed model takes any as it is"""
+    """The name is the one that the program makes of the parameters; the timed model needs no build."""
     for words in (
         (*MULTIPLY, "--config", CORE, "--backend", "rtl"),
         (*MULTIPLY, f"--config={CORE}", "--check", "rtl"),

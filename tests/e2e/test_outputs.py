@@ -364,7 +364,7 @@ def test_a_run_that_fails_keeps_earlier_tensors():
     inputs()
     words = folders()["train"] + ["out", "--capture"]
     passes(*words)
-    speeds = ("out/report.html", "out/train.json")  # these contain it
+    speeds = ("out/report.html", "out/train.json")  # these files contain speeds
     before = [entry for entry in stand.listing() if entry[0] not in speeds]
     os.remove("out/ufp4/layer0.fc2.W.npy")
     os.symlink("/dev/null", "out/ufp4/layer0.fc2.W.npy")

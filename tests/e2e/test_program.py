@@ -152,7 +152,7 @@ def test_says_where_the_tests_are():
 
 
 def test_help_lists_every_command_of_the_launcher():
-    """and says of each how to ask it"""
+    """The help also says how to call each of them."""
     root = pathlib.Path(__file__).parents[2]
     cases = re.findall(r"^  ([a-z][a-z| -]+)\)", (root / "ufp4").read_text(), re.M)
     commands = {name for case in cases for name in case.split(" | ")}
