@@ -401,7 +401,7 @@ def test_rejects_a_library_of_another_version():
 
 
 def test_rejects_writes_to_what_a_tensor_gives():
-    """Neither the memory of a tensor can be written, nor copies of it, in which a write would have no effect."""
+    """Writes to the memory of a tensor are refused, and to copies of it, where a write would have no effect."""
     for how in ({"elem": "e2m1"}, {"elem": "e1m2", "rht": "on", "scale": "e8m0"}, {"elem": "int4", "scale": "fp32"}):
         q = ufp4.quantize(X, **how)
         for name in ("codes", "packed_codes", "scales", "float_scales"):

@@ -77,7 +77,7 @@ def test_larger_blocks_and_transforms_have_the_bits_of_the_program():
 
 
 def random_recipe(draw):
-    """Draws a recipe of any kind; one in three is illegal and is drawn again."""
+    """Draws a recipe of any kind; more than half are illegal and drawn again."""
     scale = draw.choice(["e4m3", "nvfp4", "e8m0", "fp32"])
     given = {
         "elem": "e2m1" if scale == "nvfp4" else draw.choice(["e2m1", "e1m2", "int4"]),
