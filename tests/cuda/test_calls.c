@@ -295,7 +295,7 @@ TEST(amax_leaves_what_the_quantizer_takes) {
 
 // --- Graphs, threads, devices -------------------------------------------------------------------
 
-// A layer is captured before there are data, and replayed on two tensors.
+// A layer is captured once, and replayed on its tensors before and after they change.
 TEST(captured_layers_follow_the_data) {
   check_random_t random = check_random();
   for (size_t i = 0; i < RECIPES; i += 2) {

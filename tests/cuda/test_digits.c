@@ -54,7 +54,7 @@ static pair_t pair_of(check_random_t *random, kind_t a, kind_t b, int elems, con
 }
 
 // Combines all kinds of rows and all pairs of elements, over several panels and chunks, in every
-// weather; D is rounded or the sums.
+// weather; D has rounded results or the sums.
 SLOW_TEST(equal_the_golden_model_for_all_kinds_of_rows) {
   check_random_t random = check_random();
   int64_t index = 0;
@@ -73,7 +73,7 @@ SLOW_TEST(equal_the_golden_model_for_all_kinds_of_rows) {
   }
 }
 
-// Chunks with third digits are more than a word has bits.
+// There are more chunks than a word has bits; those with third digits lie in two words.
 TEST(equal_the_golden_model_for_long_rows) {
   check_random_t random = check_random();
   for (int w = 0; w < WEATHERS; w++) {

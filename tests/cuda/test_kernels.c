@@ -72,7 +72,8 @@ static const int shapes[][2] = {{1, 1},    {16, 16}, {17, 15}, {64, 64},
                                 {65, 130}, {3, 200}, {190, 2}, {48, 67}};
 #define SHAPES 8
 
-// Covers every combination that the tables give this backend, on every shape, along both axes.
+// Covers every combination that the tables give this backend, on every shape; four shapes have
+// blocks along rows, four along columns.
 SLOW_TEST(quantize_equals_the_golden_model) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[0]);

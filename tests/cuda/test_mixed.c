@@ -205,7 +205,7 @@ TEST(values_in_fp8_are_those_of_the_grid) {
 
 // --- Refusals -----------------------------------------------------------------------------------
 
-// A GPU refuses for mixed what it refuses for E2M1, and what is illegal with mixed.
+// A GPU accepts and refuses the same options for mixed as for E2M1.
 TEST(rejects_what_a_gpu_does_not_have) {
   static const float x[16 * 32];
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 16, 32, 32, x};

@@ -182,9 +182,9 @@ TEST(odd_rounding_stays_between_multiples_of_32) {
 }
 
 // amax * 2^k / qmax is rounded to a scale s; in the unit of the integers a quantum is s * 2^(-k -
-// frac). amax is at least 2^23, because the transform keeps the sum of squares, and under 2^28.
-// Thresholds are halves of a quantum for nearest and 512ths for draws. All s but saturated ones are
-// checked.
+// frac). The transform makes the sum of 16 squares 16 times as large, so amax is at least the
+// largest input, 2^23 or more; it is under 2^28. Thresholds are halves of a quantum for nearest and
+// 512ths for draws. All s but saturated ones are checked.
 TEST(thresholds_after_the_transform_are_multiples_of_32) {
   static const double qmax[UFP4_ELEM_COUNT] = {6, 1.75, 7};
   static const int frac[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Checks that a record of the emulated GPU agrees with the golden model, and that it does not after a digit is changed
-# or the record is cut short.
+# Checks that a record of the emulated GPU agrees with the golden model, and that it does not after a hash has lost a
+# digit or the record is cut short.
 function(run expected)
   execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
   if(NOT status EQUAL ${expected})

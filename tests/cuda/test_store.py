@@ -25,7 +25,8 @@ KERNEL fp32_kernel<3, 2>(BOTH, const __grid_constant__ gpu_gemm_t g);
 KERNEL fp32_kernel<2, 2>(BOTH, const __grid_constant__ gpu_gemm_t g);
 """
 # The most instructions, and loads, that each kernel may execute between two markers (STG.E.64: two FP32, F2FP: two
-# BF16). Contract exact loads the units of two columns; its passes with third digits have STG.E.64 of their own.
+# BF16) in the median pair. Contract exact loads the units of two columns; its passes with third digits have STG.E.64 of
+# their own.
 PAIRS = {
     "fp32_kernelILi2ELi1": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
     "fp32_kernelILi2ELi2": {"STG.E.64": (36, 0), "F2FP": (40, 0)},

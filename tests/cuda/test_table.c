@@ -43,8 +43,8 @@ static void check_tiles_and_products(const emulated_weather_t *weather) {
   table()->close(cuda);
 }
 
-// The bits are equal for both sizes of tiles, which also are both kinds of kernels on a GPU with
-// warpgroups, and for both implementations of contract fp32.
+// The bits are equal for tiles of 64, which always are of warps, and of 128 and 192, which are of
+// warpgroups on a GPU that has them, and for products in BF16 and in INT8.
 SLOW_TEST(gemm_does_not_depend_on_tiles_or_products) {
   check_tiles_and_products(&weathers[1]);
   check_tiles_and_products(&weathers[4]);
