@@ -66,11 +66,12 @@ TEST(normal_numbers_have_their_moments) {
 
 TEST(streams_of_different_uses_differ) {
   ufp4_draw_t a = ufp4_draw_start(5, UFP4_DRAW_WEIGHTS), b = ufp4_draw_start(5, UFP4_DRAW_DATA);
-  ufp4_draw_t c = ufp4_draw_start(6, UFP4_DRAW_WEIGHTS);
+  ufp4_draw_t c = ufp4_draw_start(6, UFP4_DRAW_WEIGHTS),
+              same = ufp4_draw_start(5, UFP4_DRAW_WEIGHTS);
   check_that(0, ufp4_draw_at(&a, 0) != ufp4_draw_at(&b, 0), "uses");
   check_that(1, ufp4_draw_at(&a, 0) != ufp4_draw_at(&c, 0), "seeds");
   check_that(2, ufp4_draw_at(&a, 0) != ufp4_draw_at(&a, 1), "indices");
-  check_bits(3, ufp4_draw_at(&a, 9), ufp4_draw_at(&a, 9), "the same draw");
+  check_bits(3, ufp4_draw_at(&a, 9), ufp4_draw_at(&same, 9), "the same draw");
 }
 
 TEST(adamw_rate_warms_up_and_falls_to_zero) {

@@ -146,7 +146,7 @@ TEST(branch_is_perturbed_where_its_trainer_says_so) {
   close_place(&place);
 }
 
-// A process that saves over and over is killed at any moment.
+// A process that saves over and over is killed at ten different moments.
 TEST(killed_writer_leaves_a_whole_checkpoint) {
   place_t place = open_place();
   double loss[STEPS];

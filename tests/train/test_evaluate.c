@@ -87,8 +87,8 @@ TEST(pieces_make_the_whole) {
   end(&t);
 }
 
-// There are fewer tokens than in a batch, even than in a sequence: the result is one sequence, in a
-// batch of its own.
+// Three tokens are fewer than a sequence has: one whole sequence is evaluated, in a batch of its
+// own.
 TEST(little_text_makes_small_batches) {
   trained_t t;
   train(&t);

@@ -178,7 +178,7 @@ TEST(stopped_experiment_goes_on_to_the_same_bits) {
   m.o.stop = stop_after;
   int stops = 0, ended = 0;
   for (; !ended && stops < 100; stops++) {
-    calls_left = 5;  // amid a run
+    calls_left = 5;  // in the middle of a run
     ufp4_experiment_free(&m.e);
     check_bits(stops, ufp4_experiment_create(&m.o, &m.e), UFP4_OK, "create");
     check_bits(stops, ufp4_experiment_train(&m.e, UFP4_RUN_WHOLE, 0, 4, SEEDS, &m.text, NULL, NULL),
