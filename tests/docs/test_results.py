@@ -166,8 +166,8 @@ def test_model():
 
 
 def test_models():
-    """Three tables of the page by the commands on it: jobs by pass, cases without a gain, and joules and areas; the
-    others have the commands of the page."""
+    """Measures the tables recipes, fewer_formats and places of the page again. All tables must have the commands of
+    the page."""
     recorded = rows("models")
     for table, lines in models.commands().items():
         equal({row.command for row in recorded.all(table=table)}, {models.command(lines)}, table)
