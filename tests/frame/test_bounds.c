@@ -22,7 +22,7 @@ static uint32_t from_to(check_random_t *random, uint32_t least, uint32_t most) {
   return least + check_below(random, most - least + 1);
 }
 
-// Draws a legal core of up to 1024 PEs, whose sides are mostly not divided by a power of two.
+// Draws a legal core of up to 1024 PEs, whose sides mostly are no powers of two.
 static void draw_core(check_random_t *random, ufp4_configuration_t *core) {
   static const unsigned lanes[] = {16, 16, 8, 4};
   char text[160];
@@ -72,8 +72,8 @@ typedef struct {
   double most;  ///< the largest ratio of cycles to bound
 } known_t;
 
-// In the first, k is 55 blocks, so that the last chunk has 27 of 32 blocks; a bound that assumed
-// whole chunks would exceed the cycles by 4 %. In the second, addends wait for operands.
+// In the first, k is 55 blocks, in chunks of 26 and 29; with chunks of 32 and 23 the bound would be
+// 4 % above the cycles. In the second, addends wait for operands.
 static const known_t known[] = {
     {.core = "rows=12:cols=28:tile_rows=24:tile_cols=12:chunk=32:bus=32:quant=0:lanes=8:"
              "contract=fp32",
