@@ -15,7 +15,7 @@
 #define ROWS 20
 #define COLS 40
 
-// Good jobs: AMAX and QUANT of a small tensor, and a GEMM of its copies.
+// Good jobs: AMAX and QUANT of a small tensor, a GEMM of its row copy with itself, and a FENCE.
 typedef struct {
   ufp4_device_t *device;
   ufp4_descriptor_t good[4];

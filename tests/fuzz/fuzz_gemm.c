@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares GEMMs with the reference model: every legal choice of formats and contract, any kernel
-// that this processor has and any number of threads, and K cut in two anywhere. The input: choices,
+// that this processor has and up to 4 threads, and K cut in two between blocks. The input: choices,
 // shape, codes and scales, levels.
 #include <stdlib.h>
 #include <string.h>

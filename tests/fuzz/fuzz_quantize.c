@@ -12,7 +12,8 @@
 static uint32_t number(fuzz_input_t *input, uint32_t spread) {
   const uint32_t bits = fuzz_u32(input);
   if (spread == 0) return bits;
-  // The numbers lie within a few binades of 1, so that no element makes all the others zero.
+  // All numbers lie within at most 31 binades from 1/2 upwards, so that no element makes all the
+  // others zero.
   return (bits & 0x807FFFFF) | (126 + (bits >> 23 & 0xFF) % spread) << 23;
 }
 

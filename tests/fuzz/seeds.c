@@ -210,7 +210,7 @@ static void seed_bytes(const char *root, const char *target, int count, size_t s
       state = state * 1664525 + 1013904223;
       bytes[i] = (uint8_t)(state >> 24);
     }
-    // The first byte is a choice; each value occurs once.
+    // The first byte, which most targets read as a choice, counts up.
     add(&corpus, (uint8_t[1]){(uint8_t)n}, 1, bytes, size);
   }
 }
