@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: comments.py PROPERTY: comments that open with What, Of, As or Where and are no sentence.
+"""usage: comments.py PROPERTY: finds comments that open with What, Of, As or Where and are no sentence.
 
 "What a text has said." and "Of this rank." have no verb of their own, so a reader who did not write them has to guess
-what they speak of. Looked at is how a comment begins, up to its first full stop, semicolon or colon. That wants a verb,
-and one more for each word that begins a clause: what, where, which, that, .. Verbs are known by a list, so a right
-sentence may want its verb added to it, and a noun that looks like a verb may let a wrong one pass."""
+what they speak of. Only the beginning of a comment counts, up to its first full stop, semicolon or colon. It needs a
+verb, and one more for each word that begins a clause: what, where, which, that, .. Verbs are known by a list: a right
+sentence may need its verb added there, and a noun that looks like a verb may let a wrong one pass."""
 
 import pathlib
 import re

@@ -4,15 +4,16 @@
 
 Runs the tests of the build folder BUILD that CTest selects by -L, -LE, -R and -E (without these all but the label
 full), one after the other, and writes what each took into durations.csv beside this program: user and system time of
-the test and of all processes that it waited for. That hardly depends on what else the machine does, wall time does. The
-last line is the sum. tests/registration.cmake gives the rows to CTest, so that the longest tests begin first.
+the test and of all processes that it waited for. Unlike wall time, that hardly depends on what else the machine does.
+The last line is the sum. tests/registration.cmake gives the rows to CTest, so that the longest tests begin first.
 
 --sum         runs nothing: adds up the rows that are there
 --missing     runs those tests alone that have no row
 --most N      exit status 1 where the sum is over N processor seconds
 --rows FILE   another file than durations.csv: what another commit's tests take
 
-Exit status 1 also where a test failed, which gets no row; one that is skipped, or not built, keeps the row it has.
+The exit status is also 1 if a test failed. A test that fails, is skipped or is not built gets no row, but keeps the one
+that it has.
 """
 
 import argparse

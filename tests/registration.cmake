@@ -19,7 +19,7 @@ foreach(row ${rows})
   set(ufp4_duration_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-# This file has a line for each test: its name, its limit, and its targets, which ./ufp4 test builds for a selection.
+# tests.targets has a line for each test: name, limit, and targets, which ./ufp4 test builds for a selection of tests.
 set(ufp4_targets ${PROJECT_BINARY_DIR}/tests.targets)
 file(WRITE ${ufp4_targets} "")
 

@@ -8,7 +8,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-# These would always draw the same numbers: a generator with a constant seed, or one that cannot be repeated.
+# A generator with a constant seed, which would always draw the same numbers, or one that cannot be repeated.
 CONSTANT = re.compile(
     r"""check_random_t\ \w+\ =\ \{\s*\d | \bstate\ =\ \d+[;,}] | mt19937\w*\ \w+\(\d | \bsrand\( | random_device
   | \b(Random|default_rng|manual_seed)\(\d | derandomize=True | \brandom\.(random|gauss|randrange|choice|randint)\(
@@ -33,7 +33,7 @@ SOURCES = {".c", ".cpp", ".h", ".py", ".sh", ".txt", ".cmake"}
 
 
 def constants():
-    """(place, line) of each, by file."""
+    """Returns {file: ["file:line: text" of each place]}."""
     found = {}
     for path in sorted(HERE.rglob("*")):
         if path.suffix not in SOURCES or not path.is_file():
@@ -55,7 +55,7 @@ def no_test_draws_from_a_constant():
 
 
 def launched(seed, label):
-    """Status, stdout and stderr of the launcher's choose_seed; label: (full) or () for --full."""
+    """Returns status, stdout and stderr of the launcher's choose_seed; label: () with --full, (-LE full) without."""
     script = (
         f'source <(sed -n "/^say()/p; /^refuse()/p; /^choose_seed()/,/^}}/p" {ROOT / "ufp4"}); '
         f"test_label={label}; {seed}; choose_seed; printenv UFP4_TEST_SEED"
