@@ -68,8 +68,8 @@ static void tell(const fpga_t *fpga, uint64_t done, uint64_t all) {
   if (fpga->progress != NULL && all >= LONG_BYTES) fpga->progress(fpga->progress_user, done, all);
 }
 
-// Transfers so many bytes in frames and keeps the window full. The request gives the command and the
-// first address; each frame sets the rest.
+// Transfers so many bytes in frames and keeps the window full. The request gives the command and
+// the first address; each frame sets the rest.
 static ufp4_status_t transfer(fpga_t *fpga, link_request_t request, const uint8_t *from,
                               uint8_t *target, uint64_t bytes) {
   ufp4_status_t status = UFP4_OK;
