@@ -15,6 +15,7 @@ from csv_rows import ROOT
 
 LIBRARY = "ASAP7"
 MACS = 16  # in a block
+MACRO_UM2 = 0.042  # a bit of the generated macro whose times and energy fpga/cells/libraries.toml has
 PLAIN, SIZED = "plain", "sized"
 HEADS = (
     "claim",
@@ -92,16 +93,31 @@ def differences(claim, silicon, energies, um2, fj):
     out, delays = [], []
     for flow in (PLAIN, SIZED):
         pair = [of(silicon, name, flow) for name in (unit, base)]
-        areas = [float(row["area_um2"]) for row in pair]
-        with_sums = [area + um2 * int(row["memory_bits"]) for area, row in zip(areas, pair)]
-        out += [percent(*areas), percent(*with_sums) if int(pair[0]["memory_bits"]) else None]
+        alone, whole = ([with_sums(row, bit_um2) for row in pair] for bit_um2 in (0.0, um2))
+        out += [percent(*alone), percent(*whole) if int(pair[0]["memory_bits"]) else None]
         delays.append(percent(*(float(row["delay_ns"]) for row in pair)))
     pair = [energy(energies, *one) for one in ((unit, elem), (base, base_elem))]
     spent = [float(row["energy_fj"]) for row in pair]
-    sums = [2 * fj * sum_bits(of(silicon, name, PLAIN)) / (MACS * chunk()) for name in (unit, base)]
+    sums = [sums_energy(of(silicon, name, PLAIN), fj) for name in (unit, base)]
     both = percent(*(a + b for a, b in zip(spent, sums))), error(pair, sums)
     exact = [None if value is None else (value, 0.0) for value in (*out, *delays)]
     return [*exact, (percent(*spent), error(pair, (0.0, 0.0))), both if sums[0] else None]
+
+
+def with_sums(row, um2):
+    """Returns the area of a PE with its accumulators, in um2."""
+    return float(row["area_um2"]) + um2 * int(row["memory_bits"])
+
+
+def break_even(pe, base):
+    """Returns the area of a bit, in um2, at which two PEs are equally large with their accumulators."""
+    bits = int(pe["memory_bits"]) - int(base["memory_bits"])
+    return (float(base["area_um2"]) - float(pe["area_um2"])) / bits
+
+
+def sums_energy(row, fj):
+    """Returns the energy, in fJ a MAC, of reading a sum and writing one for each chunk."""
+    return 2 * fj * sum_bits(row) / (MACS * chunk())
 
 
 def sum_bits(row):

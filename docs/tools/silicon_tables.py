@@ -158,6 +158,42 @@ def gated_areas(cells):
         yield f"{words} | {areas} | {plain.delay_ns} | {gated.delay_ns}"
 
 
+def break_even(cells):
+    """The contract exact against the others: how the PEs' areas compare, by the area of a bit of their accumulators."""
+    for base in ("pe_fp32", "pe_nv"):
+        for flow in (claims.PLAIN, claims.SIZED):
+            pair = [claims.of(cells, unit, flow) for unit in ("pe", base)]
+            found = [
+                share(*(claims.with_sums(row, um2) for row in pair)) for um2 in (claims.bit()[0], claims.MACRO_UM2)
+            ]
+            yield f"`{base}`, {flow} | {claims.break_even(*pair):.3f} um2 | {' | '.join(found)}"
+
+
+def sums(cells, csv):
+    """The contracts exact and fp32 in one flow."""
+    (um2, fj), pes = claims.bit(), [claims.of(cells, unit, claims.SIZED) for unit in ("pe", "pe_fp32")]
+    plain = [claims.of(cells, unit, claims.PLAIN) for unit in ("pe", "pe_fp32")]
+    spent = [float(claims.energy(csv, row.unit, "e1m2").energy_fj) + claims.sums_energy(row, fj) for row in plain]
+    yield " | ".join(["~", *("{area_um2} um2, {delay_ns} ns".format(**row) for row in pes)])
+    yield " | ".join(["~", *("{memory_bits:,} bits".format(**row) for row in pes)])
+    for of_bit in (um2, claims.MACRO_UM2):
+        yield " | ".join(["~", *(f"{claims.with_sums(row, of_bit):.1f} um2" for row in pes)])
+    yield " | ".join(["~", *(f"{energy:.1f} fJ" for energy in spent)])
+    yield "~ | ~ | ~"
+
+
+def sum_words(cells):
+    """Words of pages about areas with accumulators, and about the generator of random bytes."""
+    plain, sized = (
+        claims.break_even(*(claims.of(cells, unit, flow) for unit in ("pe", "pe_fp32")))
+        for flow in (claims.PLAIN, claims.SIZED)
+    )
+    yield "ip/why.md", f"the two are equal at {sized:.3f} um2"
+    yield "silicon.md", f"up to {plain:.3f} (plain) or {sized:.3f} um2 a bit (sized)"
+    block, drawn = (cells.one(unit=unit, flow="sized", **ASAP7).area_um2 for unit in ("quant_block", "threefry"))
+    yield "ip/why.md", f"Threefry is {drawn:,.0f} of the {block:,.0f} um2 of a QUANT pipeline"
+
+
 def quantization(cells, csv):
     """Formats the figures of QUANT."""
     area = lambda unit: float(cells.one(unit=unit, **PLAIN).area_um2)

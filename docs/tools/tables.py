@@ -153,7 +153,8 @@ def registers(csv):
 
 
 def sentences(folder):
-    """Yields (page, texts that it must contain): figures in sentences and in README.md's table."""
+    """Yields (page of results or with its folder, texts that it must contain): figures in sentences and in README.md's
+    table."""
     cells, fpga, runs = (Rows(f"{name}.csv", folder) for name in ("silicon", "fpga", "training"))
     block, core = (cells.one(unit=unit, library="ASAP7", flow="sized") for unit in ("quant_block", "core"))
     plain = fpga.one(what="PE on ECP5, 16 MACs, without parity")
@@ -161,6 +162,7 @@ def sentences(folder):
     yield "silicon.md", f"(`{plain.command}`) it has {plain.luts} LUT4"
     for words in silicon_tables.grid_words(cells, Rows("energy.csv", folder)):
         yield "silicon.md", words
+    yield from silicon_tables.sum_words(cells)
     yield "README.md", f"without memories and wires | {core.area_um2:,.0f} um2, {core.delay_ns} ns |"
     about = {"library": "ASAP7", "flow": "plain", "data": "fprop", "elements": "e1m2", "load": "full"}
     spent = Rows("energy.csv", folder).one(unit="pe", **about)
@@ -276,7 +278,7 @@ def faults(folder=ROOT / "docs", write=False):
             at, line = next((at, line) for at, (line, old) in enumerate(zip(after, before), 1) if line != old)
             yield f"stale (run docs/tools/tables.py): {page.name}:{at}: the CSV file says '{line}'"
     for name, words in sentences(folder / "results"):
-        page = ROOT / name if name == "README.md" else folder / "results" / name
+        page = ROOT / name if name == "README.md" else folder / ("" if "/" in name else "results") / name
         if words not in page.read_text(encoding="utf-8"):
             yield f"{name}: does not say '{words}'"
     for file in sorted((folder / "results").glob("*.csv")):

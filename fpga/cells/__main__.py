@@ -47,7 +47,7 @@ ABOUT = (
     "E1M2 and INT4, and for E1M2."
 )
 MORE = f"""units: {" ".join(row.name for row in rows.ROWS)}
-What these are stands in docs/results/silicon.md.
+docs/howto/cells.md says what these are.
 
 Example: ./ufp4 ppa -o out
 Exit status: 0 done, 2 usage or bad input, 3 a tool or the machine is at fault."""

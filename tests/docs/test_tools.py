@@ -316,6 +316,7 @@ def rejects_sentences_of_their_own():
     for name, pattern, page in (
         ("silicon.csv", r"^core,ASAP7,sized,(\d)", "README.md"),
         ("fpga.csv", r'^unit,"PE on ECP5, 16 MACs, without parity",ECP5,,,,(\d)', "silicon.md"),
+        ("silicon.csv", r"^pe_fp32,ASAP7,full adders and sized,\d(\d)", "ip/why.md"),
         ("utilization.csv", r"^,512,\d+\.(\d),", "README.md"),
         ("step.csv", r"^1024,16,from a cold start,\d+,\d+\.(\d),", "README.md"),
         ("readme.csv", r"^llama-7b: million cycles,\d+\.(\d),", "README.md"),
