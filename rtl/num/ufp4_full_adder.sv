@@ -13,7 +13,7 @@ module ufp4_full_adder (
   output logic sum_no
 );
   // The carry is a multiplexer, because yosys then makes a smaller dot product than from a majority
-  // gate (docs/results/silicon.md).
+  // gate (docs/ip/architecture.md).
   logic differ;
   assign differ = a_i ^ b_i;
   assign carry_no = ~(differ ? c_i : a_i);
