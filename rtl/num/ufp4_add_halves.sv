@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sum of two numbers, in two halves: the upper half is computed for both values of the carry
-// from the lower one. Synthesis turns `+` into a carry through all bits; here it passes half of
-// them. Combinational. Tested inside the modules that contain it.
+// from the lower half. Synthesis turns `+` into a carry through all bits; here a carry passes only
+// half of them. Combinational. Tested inside the modules that contain it.
 module ufp4_add_halves #(
   parameter int unsigned Width = 40
 ) (

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carry-save adder: reduces three words to two with the same sum, modulo 2^Width, without carries
-// between columns. Both outputs are inverted:
+// Carry-save adder: reduces three words and a bit to two words with the same sum, modulo 2^Width,
+// without carries between columns. Both outputs are inverted:
 //
-//   a + b + c = ~sum_no + ~carry_no          the lowest bit of ~carry_no is ~vacant_ni
+//   a + b + c + ~vacant_ni = ~sum_no + ~carry_no
 //
 // With inverted inputs the outputs are true (ufp4_full_adder). The lowest bit of a carry word is
-// free, and vacant_ni, inverted like carry_no, lets the sum take one more bit there. Combinational.
+// free and takes the bit vacant_ni, which has the polarity of carry_no. Combinational.
 // Tests: tests/rtl/vectors.
 module ufp4_carry_save #(
   parameter int unsigned Width = 16

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delays a word by Cycles cycles. The registers have no reset, so the output is undefined until
-// then.
+// Delays a word by Cycles cycles. The registers have no reset, so the output is undefined for the
+// first Cycles cycles.
 module ufp4_delay #(
   parameter int unsigned Width = 8,
   parameter int unsigned Cycles = 1

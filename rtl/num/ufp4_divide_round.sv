@@ -3,11 +3,11 @@
 // exact quotient, saturating.
 //
 // Contract: a lane of payload_i is {sign, 3 bits, 28-bit significand} with shift = base_i (rht_i),
-// or an FP32 number with shift = base_i - its biased exponent; ufp4_e4m3_scale gives base_i. The
-// dividend |x| * 2^t * 2^frac * 2^9 (2^-9 is the unit of the scale) is significand * 2^(17 -
-// shift); divided by sig_i it is in quanta. 4 integer bits (more saturates), 9 fraction bits and a
-// sticky bit decide every rounding: to nearest, ties to even; or, stochastic, up if and only if the
-// fraction within its cell exceeds (random_i + 1/2)/256.
+// or an FP32 number with shift = base_i - its biased exponent; ufp4_e4m3_scale gives base_i. With
+// s = sig_i * 2^(exp - 9), the dividend |x| * 2^(t + frac + 9 - exp) is significand * 2^(8 -
+// shift), and dividend / sig_i is the quotient in quanta. 4 integer bits (more saturates), 9
+// fraction bits and a sticky bit decide every rounding: to nearest, ties to even; or, stochastic,
+// up if and only if the fraction within its cell exceeds (random_i + 1/2)/256.
 // Stages: stage k moves with en_i[k]: align, four divider stages (4, 3, 3, 3 steps of a restoring
 // divider with a 5-bit subtractor), round. sig_i[k] belongs to stage k, payload_i and base_i to
 // stage 0, random_i to stage 5. quotient_o = {16 quanta or more, quotient without its sticky bit}
@@ -43,7 +43,8 @@ module ufp4_divide_round #(
     logic [12:0] quotient;   // unused dividend bits above, quotient bits below
   } state_t;
 
-  // Fixed point with 8 integer and 9 fraction bits: the significand times 2^17, shifted right.
+  // The dividend in fixed point, with 8 integer and 9 fraction bits: the significand times 2^17,
+  // shifted right.
   function automatic state_t align(input logic [31:0] payload, input logic [8:0] base, input logic rht,
                                    input logic [3:0] sig);
     state_t            out;

@@ -7,10 +7,10 @@
 // p0, partial products of one weight that cannot both be set share a plane: 13 planes instead of
 // 16. The partial products a_i b_j stay planes of 16 lanes, four in a 64-bit word, and are counted
 // in fields that double in width. Each addition has a constant zero above every field, so no carry
-// crosses fields, and few word operations are enough. ufp4_dot needs a third fewer cells. Signs:
-// plane ^ negative counts -x as weight - x in each lane, so 193, the sum of the weights, times the
-// number of negative lanes is subtracted at the end. Combinational. Golden: none of its own, part
-// of ufp4_gemm; tests/rtl/vectors.
+// crosses fields, and few word operations are enough. In cells ufp4_dot is smaller by a third.
+// Signs: plane ^ negative counts -x as weight - x in each lane, so 193, the sum of the weights,
+// times the number of negative lanes is subtracted at the end. Combinational. Golden: none of its
+// own, part of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot_planes (
   input  logic [15:0]        a_sign_i,
   input  logic [63:0]        a_mag_i,

@@ -5,8 +5,8 @@
 //   (-1)^negative * dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag     |dot| <= 2304
 //
 // Operands are the sign and magnitude planes of ufp4_elem_decode (Binary = 0). All signs are
-// relative to that of lane 0 (negative_o): a lane with another sign enters inverted, and the one
-// that completes its complement is the carry input of one of the fifteen adders. The inversion
+// relative to that of lane 0 (negative_o): a lane with another sign enters inverted, and the carry
+// input of one of the fifteen adders adds the 1 that completes the two's complement. The inversion
 // costs no logic, because it fits into the last step of the shift. The nodes have a keep attribute,
 // so that no synthesizer turns them into carry-save adders.
 // Latency: six stages; a new product each cycle.
@@ -20,7 +20,7 @@ module ufp4_dot_relative (
   output logic signed [12:0] dot_o,
   output logic               negative_o
 );
-  // minus[s]: the relative signs after stage s; lane 0 has the sign of the whole.
+  // minus_q[s]: the relative signs after stage s; bit 0 is the sign of the whole.
   logic [15:0] sign;
   logic [6:1][15:0] minus_q;
   assign sign = a_sign_i ^ b_sign_i;
@@ -54,7 +54,7 @@ module ufp4_dot_relative (
       u_q <= u;
     end
 
-    // A product of at most 21 is shifted once, one of at most 9 twice.
+    // A product that is shifted once is at most 21, and one that is shifted twice at most 9.
     logic [6:0] once;
     logic [7:0] twice;
     assign once = h_q[1] ? {u_q[4:0], 2'd0} : {1'b0, u_q};

@@ -34,8 +34,8 @@ module ufp4_dot_tree #(
   // Products of the magnitudes, column by column, for all lanes at once. a3 excludes a1 and a0, and
   // b3 excludes b1 and b0. Hence at most one of a1 b3 and a3 b1 is set, and they share a bit of
   // column 4 (sixteen); the two terms of column 5 (by_four) are both set only in 12 times 12. A
-  // carry from column 1, of 3 times 3 in the lowest planes, occurs only with a1 b1: together they
-  // are one bit of column 2 (middle) or, with a0 b0, one of column 3.
+  // carry from column 1 (3 times 3 in the lowest planes) needs a1 b1 and a0 b0, and with a1 b1 it
+  // makes one bit of column 3. Without a0 b0, a1 b1 is a bit of column 2 (middle).
   logic [15:0] unit, middle, outer, sixteen, by_four;
   logic [7:0][15:0] columns;
   logic [Planes-1:0][15:0] product;
@@ -72,10 +72,10 @@ module ufp4_dot_tree #(
     // In column 3, a3 b0, a0 b3 and the carry of 3 times 3 exclude each other (eight). If both
     // terms of outer are set, so is a0 b0, and middle is not. a2 b1 and a1 b2 are both set only in
     // products of 6 and 7: together they are 16, and there is another 16, which is a2 b2 or, in 7
-    // times 7, from2 and eight (which from3 leaves out). Both are counted in to5; a2 b2 is top only
-    // in 7 times 7. If top and sixteen are both set (6 or 7 times 12), they and by_four are one bit
-    // of column 6, and half3 keeps by_four out of to5; p7 is 12 times 12. Where a3 means only 8, it
-    // excludes a2 too.
+    // times 7, from2 and eight (which from3 leaves out). Both are counted in to5; of these products
+    // only 7 times 7 counts its a2 b2 in top. If top and sixteen are both set (6 or 7 times 12),
+    // they and by_four are one bit of column 6, and half3 keeps by_four out of to5; p7 is 12 times
+    // 12. Without E2M1, a3 means only 8 and excludes a2 too.
     localparam logic [15:0] Twelve = {16{Formats == 32'(ufp4_spec_pkg::FORMATS_ALL)}};
     logic [15:0] from2, half3, eight, sum3, from3, top, sum4, to5, p7;
     assign top = a2 & b2 & ~middle;
@@ -124,7 +124,7 @@ module ufp4_dot_tree #(
   );
 
   // Words of the tree. The correction of the last lane is a bit above its product and a bit below a
-  // carry word. The constants of all lanes, -16 * 256, are ones above the count in its word.
+  // carry word. The constant of all lanes, -16 * 2^Planes, is the ones at the top of count_word.
   logic [15:0][12:0] lane;
   logic [12:0] count_word;
   for (genvar l = 0; l < 16; l++) begin : gen_word
@@ -182,8 +182,8 @@ module ufp4_dot_tree #(
     );
   end
 
-  // Levels 5 to 7 add one word each: three words of level 4 first, then the count, then the fourth
-  // word of level 4, which has the right polarity again at level 7.
+  // Level 5 takes three words of level 4, level 6 the count, and level 7, where true words fit
+  // again, the fourth word of level 4.
   logic [12:0] sum5, sum6, sum7, carry5, carry6, carry7;
   ufp4_carry_save #(.Width(13)) u_level5 (
     .a_i(level4[0]),

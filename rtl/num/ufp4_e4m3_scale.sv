@@ -7,7 +7,7 @@
 // * 2^(power_o - (rht_i ? 179 : 181)); zero_o. After stage 2: the byte scale_o (1 to 0x7E; for
 // amax_i > 0); saturated_o, if the quotient exceeds 448; and the inputs of the divider
 // (ufp4_divide_round): sig_o, with scale = sig_o * 2^(exp - 9), and base_o, the right shift of an
-// element significand with biased exponent e, plus e, clamped to 0..511.
+// element significand, with rht_i low plus its biased exponent, clamped to 0..511.
 // Stages: stage k moves with en_i[k]; exponent_i belongs to stage 0 (power), exponent_base_i to
 // stage 1 (base). qmax is 3 or 7 times a power of two, so a table gives the leading bits of the
 // quotient from 8 leading bits. Synthesizers that do not see through a division by a constant would
@@ -55,7 +55,7 @@ module ufp4_e4m3_scale (
     logic signed [9:0] base;
     logic [6:0]        quotient;  // 18..36 (by 7) or 42..85 (by 3)
     logic              rest;
-    logic signed [5:0] place;     // scale = (quotient + rest) * 2^(place - 9), clamped to -8..16
+    logic signed [5:0] place;     // scale = exact quotient * 2^(place - 9); place is clamped to -8..16
   } quotient_t;
 
   typedef struct packed {
@@ -130,8 +130,8 @@ module ufp4_e4m3_scale (
     return base < -18'sd16 ? -10'sd16 : base > 18'sd511 ? 10'sd511 : 10'(base);
   endfunction
 
-  // The scale, significand and base for a byte. A carry makes the byte at most one more than
-  // LARGEST.
+  // The scale, significand and base for a byte: bytes above LARGEST become LARGEST, and 0 becomes
+  // 1.
   function automatic scale_t of_byte(input logic [7:0] in, input logic signed [9:0] base_block);
     scale_t             out;
     logic [3:0]         exp_scale;

@@ -31,8 +31,8 @@ module ufp4_elem_decode #(
   logic [Lanes-1:0] c3, c2, c1, c0;
   assign {c3, c2, c1, c0} = code_i;
 
-  // E2M1 magnitudes are 0 1 2 3 4 6 8 12. INT4 is negated below zero (-8 becomes 8). E1M2 is its
-  // low three bits.
+  // E2M1 magnitudes are 0 1 2 3 4 6 8 12. A negative INT4 code is negated (-8 becomes 8). The
+  // magnitude of E1M2 is the low three bits of the code.
   logic [Lanes-1:0] e2m1, int4_neg, eight;
   assign e2m1 = {Lanes{elem_i == ELEM_E2M1 || (elem_i == ELEM_MIXED && !uniform_i)}};
   assign int4_neg = {Lanes{elem_i == ELEM_INT4}} & c3;

@@ -26,7 +26,7 @@ module ufp4_f32_alu (
   function automatic logic [23:0] significand(logic [30:0] x);
     return {|x[30:23], x[22:0]};
   endfunction
-  // The exponent field that the unit of the significand has: 1 for a subnormal.
+  // The effective exponent field: 1 for a subnormal.
   function automatic logic [7:0] exponent(logic [7:0] field);
     return {field[7:1], field[0] | ~(|field)};
   endfunction

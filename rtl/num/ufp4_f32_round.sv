@@ -14,7 +14,7 @@ module ufp4_f32_round (
   input  logic               clk_i,
   input  logic [3:0]         en_i,
   input  logic [63:0]        magnitude_i,
-  input  logic signed [11:0] exponent_i,   // -1214 to 1088
+  input  logic signed [11:0] exponent_i,   // from -1189 (ufp4_f32_scale) to 1065
   input  logic               sign_i,
   input  logic               zero_sign_i,
   input  logic               nan_i,

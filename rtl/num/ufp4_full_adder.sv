@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full adder with inverted outputs, the cell of the adders in the form for cells: 2 * ~carry_no +
-// ~sum_no = a + b + c.
+// Full adder with inverted outputs, the cell of the adders in the form for cells:
+//
+//   2 * ~carry_no + ~sum_no = a + b + c
 //
 // The function is its own dual: inverted operands give the true sum and carry. Cells in a row or a
 // tree therefore need no inverters between them, and a library that has such a cell can replace

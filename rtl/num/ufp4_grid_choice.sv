@@ -8,7 +8,7 @@
 // quanta with 9 fraction bits}, as ufp4_divide_round gives it; 16 quanta or more count as 16.
 // Scales are sig_i times a power of two, which for grid 1 is twice that of grid 0 if further_i is
 // set.
-// Stages: stage k moves with en_i[k]: sums of 4 lanes, the sum of all, the product with sig.
+// Stages: stage k moves with en_i[k]: sums of SIDE lanes, the sum of all, the product with sig_i.
 // quotient_i belongs to stage 0, first_i to stage 1, sig_i to stage 2, and further_i to second_o,
 // which is combinational after stage 2. The distance to a code above is a one's complement plus a
 // separate one. With fewer than 16 Lanes a block arrives in several parts: stage 1 accumulates,

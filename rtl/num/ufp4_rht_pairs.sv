@@ -46,7 +46,8 @@ module ufp4_rht_pairs (
     end
   end
 
-  // The cycle after words_i in which stage s reads its register and rht_i; stage s swaps bit s - 1.
+  // The number of cycles after words_i at which stage s computes, and reads rht_i. Before stage s
+  // the lane index is swapped with bit s - 1 of k.
   localparam int unsigned AT [4] = '{1, 3, 6, 11};
 
   for (genvar s = 0; s < 4; s++) begin : gen_stage

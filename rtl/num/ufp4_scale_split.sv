@@ -2,7 +2,7 @@
 // Splits the scale byte of an operand, E4M3 or E8M0, for the contract nv, which aligns by the
 // exponent alone.
 //
-//   scale = sig * 2^(exp - 130)        sig 0..15, exp 0..255
+//   scale = sig * 2^(exp - 130)        sig 0..15, exp 0..254
 //   exp of an E4M3 zero is 1, of a subnormal 121; E8M0 has exp = its byte and sig 8
 //
 // The sign bit of E4M3 is ignored. A NaN byte (E4M3 0x7F and 0xFF, E8M0 0xFF) raises nan_o, and sig
