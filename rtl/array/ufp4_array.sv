@@ -25,7 +25,8 @@
 // Drain: the sums (words of accumulator memories, ufp4_pe_pkg) of row drain_row_i and of the
 // DrainCols columns of set drain_set_i, in sub-tile (drain_tile_a_i, drain_tile_b_i), appear at
 // drain_data_o two cycles after drain_read_i; cycles with drain_enable_i low do not count. The NaN
-// flags of that row and those columns in macro-tile drain_parity_i are combinational.
+// flags of all rows and of those columns of that sub-tile, in macro-tile drain_parity_i, are
+// combinational.
 //
 // error_o rises three cycles after a drain, or four after the read of an operand, when a drained
 // sum, a sum that it was made of, or an operand has changed in its memory (Parity: ufp4_sum_banks,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The array of the contract exact in the form for simulators, which does few operations on machine
 // words. No operand moves: each lane keeps its latest reads in a ring, and a PE takes the entry
-// whose age is the length of its path. A PE does all its arithmetic in its last stage.
+// whose age matches the length of its path. A PE does all its arithmetic in its last stage.
 //
 // One delay line of control serves all PEs: entry i is what was fed i cycles ago. PE (r, c) is r /
 // Share + c / Share cycles behind; after the lanes have read its block, the block passes two
 // stages, the second of which loads the sum, and the third adds and writes. Operand memories hold
-// words (ufp4_words_pkg), and scales as numbers in units of 2^-9. One memory holds the sums of all
-// PEs of a column. There is no parity.
+// words (ufp4_words_pkg), and scales as numbers in units of 2^-9. One array holds the sums of all
+// PEs. There is no parity.
 // Contract: that of the ports of ufp4_array. Tests: tests/rtl/array.
 module ufp4_array_words #(
   parameter int unsigned Rows = 16,
@@ -77,8 +77,8 @@ module ufp4_array_words #(
 
   // --- Feeds of i cycles ago ---------------------------------------------------------------------
   for (genvar i = 0; i <= Skew + 4; i++) begin : gen_fed
-    // step: of a block; first: it is the first one; valid: it is the last one, which control
-    // belongs to.
+    // step: a step of a block; first: the first step; valid: the last step, to which the control
+    // belongs.
     logic step, first, valid, keep, load, put, bank;
     logic [IndexWidth-1:0] index;
     if (i == 0) begin : gen_now

@@ -6,7 +6,7 @@
 // A chunk has Chunk blocks, but the last two chunks share what is left after the last whole one:
 // the first chunk of the next macro-tile is loaded while the last one is multiplied, and a short
 // last chunk would not hide that load. Chunks begin at multiples of Step blocks, a power of two up
-// to Chunk, where a beat of the bus begins and no pair or group of scales is split.
+// to Chunk, so that no beat of scales, pair of E8M0 blocks or group of nv is split.
 //
 // Tests: tests/rtl/array, tests/rtl/formal/formal_load_request. Timed model: sim/src/timing/shape.
 module ufp4_chunk_walk #(

@@ -11,9 +11,9 @@
 //
 // Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 their carries, 4 to 8
 // rounding, then ALU_STAGES per operation; the last one fills beats. All stages wait while the
-// output beat waits. An array row is read every cycle; every other cycle where unrounded sums are
-// read or written (two beats) or two operations share a lane's unit; every fourth with three
-// operations. Reads keep to the phase of slot_q, so that no two rows meet in that unit.
+// output beat waits. There is a read every cycle; every other cycle where unrounded sums are read
+// or written (two beats) or two operations share a lane's unit; every fourth with three operations.
+// Reads keep to the phase of slot_q, so that no two of them meet in that unit.
 //
 // A read takes DrainCols columns, the largest power of two that divides Cols, and a beat has as
 // many FP32 results. Two reads fill a beat of BF16; unrounded sums take two beats per read. Strobes
@@ -406,7 +406,7 @@ module ufp4_drain #(
 
   // Output beats. The upper half of a row of unrounded sums follows the lower half.
   function automatic logic [15:0] to_bf16(logic [31:0] x);
-    // The NaN of the contract nv has all bits set, and rounding would change it.
+    // The NaN of the contract nv has all bits but the sign set, and rounding would change it.
     if (Contract == 32'(CONTRACT_NV) && (&x[30:0])) return 16'h7FFF;
     return 16'((x + 32'h7FFF + 32'(x[16])) >> 16);
   endfunction
@@ -463,7 +463,7 @@ module ufp4_drain #(
 
   assign idle_o = ~active_q & ~req_valid_q & ~(|valid_q) & ~upper_out_q & ~wr_dat_valid_o;
 
-  // ufp4_gemm uses the rest.
+  // ufp4_gemm uses idle and err.
   logic unused_rsp;
   assign unused_rsp = ^{wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
 endmodule

@@ -2,8 +2,8 @@
 // GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, under the contract exact, fp32 or nv
 // (parameter Contract). Both operands are panel-major in memory.
 //
-//   D = RNE32(sum of block products * 2^-(tA + tB)), then the additions that the descriptor asks for
-//                                                               docs/reference/numerics.md, 5
+//   D = RNE32((sum of block products + earlier sums) * 2^-(tA + tB)), then the scaling and the
+//       addition that the descriptor asks for                   docs/reference/numerics.md, 5
 //
 // Data flow: memory -> load -> operand lanes -> array -> drain -> memory. The sequencer controls
 // the array; the addend unit reads what the drain adds, as a read client of its own.
@@ -76,7 +76,7 @@ module ufp4_gemm #(
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1;
   // The engine has beats of its own: a beat of operands is one block of LoadRows rows, which
   // divides both sides of the array; a beat of D is DrainCols FP32 results, which divides a row of
-  // the array. The width converters below adapt both to the bus.
+  // the array. Width converters in u_load and u_addend, and u_drain_width, adapt them to the bus.
   localparam int unsigned LoadRows = ufp4_shape_pkg::load_rows(Rows, Cols, BusBytes);
   localparam int unsigned LoadBytes = 8 * LoadRows;
   localparam int unsigned DrainCols = ufp4_shape_pkg::power_of_two_in(Cols);

@@ -13,7 +13,8 @@
 //
 // The lane keeps a NaN flag per sub-tile, for the macro-tile that is fed and the one before
 // (parity): nan_o is the flag of (nan_parity_i, nan_tile_i), set when a block read had a NaN scale.
-// A read with clear_i restarts that flag. error_o reports the parity of the memories.
+// A read with clear_i first clears the flag of its sub-tile. error_o pulses three cycles after a
+// read that finds a parity error (ufp4_sram_checked).
 // Tests: tests/rtl/array.
 module ufp4_lane #(
   parameter int unsigned Tiles = 8,

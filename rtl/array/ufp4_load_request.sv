@@ -3,14 +3,14 @@
 // groups of A and B that exist, in the order A0, B0, B1, .. B(last), A1, .. A(last); of each group
 // first the scales, then the codes.
 //
-// Chunks fill two slots in turn, and one starts when a slot is free; release_i frees one. Each
-// request comes with a note for ufp4_load_write: {slot, side (1: B), codes, first group, beats}.
-// The memory layout is in docs/ip/architecture.md, "Operands in memory". While panels_held_i says
-// so (bit 0 A, bit 1 B), only the first panels_i row groups of that operand may be requested, which
-// are in memory from the next cycle on; held_o says that the loader waits for more. After stop_i no
-// macro-tile follows the current one. A unit behind the loader has seen the last macro-tile when
-// loading_o is low and its own count equals tiles_o; the three bits suffice because no unit is
-// eight macro-tiles behind.
+// Chunks fill two slots in turn: a chunk starts when a slot is free, and release_i frees a slot.
+// Each request comes with a note for ufp4_load_write: {slot, side (1: B), codes, first group,
+// beats}. The memory layout is in docs/ip/architecture.md, "Operands in memory". While bit 0 (A) or
+// bit 1 (B) of panels_held_i is set, only the first panels_i row groups of that operand, which are
+// in memory from the next cycle on, may be requested; held_o says that the loader waits for more.
+// After stop_i no macro-tile follows the current one. A unit behind the loader has seen the last
+// macro-tile when loading_o is low and its own count equals tiles_o; the three bits suffice because
+// no unit is eight macro-tiles behind.
 // Tests: tests/rtl/array. Timed model: sim/src/timing/array/load.
 module ufp4_load_request #(
   parameter int unsigned TileM = 128,

@@ -7,7 +7,7 @@
 // neighbouring lanes of one sub-tile; it is written together with the scales of the same block and
 // rows. Codes become bit planes here, once for each write, so that the array need not convert them
 // at each read. loaded_o counts a group as soon as a feed of the group may start; retire_i clears
-// the count of a slot. Every beat is taken at once; writes are registered.
+// the count of slot retire_slot_i. Every beat is taken at once; writes are registered.
 // Tests: tests/rtl/array. Timed model: sim/src/timing/array/load.
 module ufp4_load_write #(
   parameter int unsigned Rows = 16,

@@ -6,8 +6,8 @@
 //                                                unit 2^-(18 + fracA + fracB), 64 bits, exact
 //
 // base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0
-// (load). Operands are bit planes mag (ufp4_elem_decode) and rest {sign[15:0], sig[3:0], exp[3:0]};
-// they pass on to the right (a) and down (b) one cycle later.
+// (load). Operands are bit planes mag (ufp4_elem_decode) and rest {sign[Lanes-1:0], sig[3:0],
+// exp[3:0]}; they pass on to the right (a) and down (b) one cycle later.
 //
 // Stages (their number is in ufp4_pe_pkg): dot product (in the form for cells the tree, then its
 // last addition), product with the significands, memory read, accumulation, memory write. The form
@@ -24,10 +24,10 @@
 // last step. With 16 Lanes and ClockEnables step_i says that the first stage has a block; in a
 // cycle without one the operand registers hold.
 //
-// There are two memories (banks) of Depth sums (words of ufp4_sum_exact); bank names the one to
-// write. A drained sum appears at drain_data_o in the next cycle, and its parity one cycle later.
-// Bank 0 is not drained while sums are loaded from it. The array for simulators has PEs of its own
-// (ufp4_pe_words).
+// There are two memories (banks) of Depth accumulator words (ufp4_pe_pkg); bank names the one to
+// write. A drained sum appears at drain_data0_o or drain_data1_o in the next cycle, and its parity
+// one cycle later. Bank 0 is not drained while sums are loaded from it. The array for simulators
+// has PEs of its own (ufp4_pe_words).
 //
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
@@ -70,8 +70,8 @@ module ufp4_pe #(
   // This pragma makes one compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // The registers are clocked in every cycle, because an enable costs gates unless it becomes a
-  // clock gate. The uppermost plane of E1M2 magnitudes is always zero.
+  // Without Enabled the registers are clocked in every cycle, because an enable costs gates unless
+  // it becomes a clock gate. The uppermost plane of E1M2 magnitudes is always zero.
   localparam bit Enabled = ufp4_pe_pkg::ClockEnables && Target == 32'(ufp4_spec_pkg::TARGET_ASIC) && Lanes == 16;
   localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) ? 3 : 4;
   always_ff @(posedge clk_i) if (!Enabled || step_i) begin

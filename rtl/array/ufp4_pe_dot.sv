@@ -2,7 +2,7 @@
 // Dot product of 16 pairs of elements for the PEs of the contracts fp32 and nv, in the form that
 // Target chooses, and the scales that belong to it.
 //
-//   dot_o = sum over i of a[i] * b[i], in units of 2^-2
+//   dot_o = sum over i of a[i] * b[i], each element in its quanta (ufp4_elem_decode)
 //   scale_a_o, scale_b_o = the scales that came with these elements
 //   combinational; with TARGET_FPGA DotStages cycles (ufp4_pe_pkg)
 //

@@ -4,12 +4,13 @@
 //
 //   sum = RNE32(base + block)        one rounding per block of scales (ufp4_sum_fp32)
 //
-// It differs from ufp4_pe in the rest of the operands, {sign[15:0], sig[3:0], exp[8:0]}
+// It differs from ufp4_pe in the rest of the operands, {sign[Lanes-1:0], sig[3:0], exp[8:0]}
 // (ufp4_scale_number), and in two more bits of control, {valid, hold, join, keep, load, write,
 // bank, index}: hold keeps a dot product for the next one of the same sum, which joins it. The
-// banks hold FP32 numbers. With fewer than 16 Lanes the first stage adds up the steps of a block. A
-// sum takes TURN_CYCLES to return, so the blocks of one output are a multiple of that apart, and
-// blocks of other outputs fill the cycles between (ufp4_sequencer).
+// banks hold FP32 numbers. With fewer than 16 Lanes ufp4_dot_part adds up the steps of a block;
+// step_i and first_i belong to stage 1, with TARGET_FPGA to stage 2. A sum takes TURN_CYCLES to
+// return, so the blocks of one output are a multiple of that apart, and blocks of other outputs
+// fill the cycles between (ufp4_sequencer).
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe_fp32 #(
   parameter int unsigned Depth = 64,

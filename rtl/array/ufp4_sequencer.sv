@@ -82,8 +82,8 @@ module ufp4_sequencer #(
   localparam int unsigned TileN = Cols * TileCols;
   localparam int unsigned RowsWidth = $clog2(TileM + 1);
   localparam int unsigned ColsWidth = $clog2(TileN + 1);
-  // LaneDelay: cycles from a feed until the last lane has read. SumDelay: until every sum of the
-  // feed is in memory.
+  // LaneDelay: cycles from the decision on a feed until the last lane has read. SumDelay: until the
+  // last sum of the feed is written.
   localparam int unsigned LaneDelay = (Rows > Cols) ? Rows : Cols;
   localparam int unsigned SumDelay = (Rows - 1) / PeShare + (Cols - 1) / PeShare + 2 + PeStages;
 
@@ -210,7 +210,7 @@ module ufp4_sequencer #(
   assign retire_o = end_chunk;
   assign retire_slot_o = slot_q;
 
-  // The next chunk reaches the last sub-tile of the current one after as few as two cycles (two
+  // The next chunk returns to the sub-tile with which a chunk ended after as few as two cycles (two
   // sub-tiles, one block of k left). Where a sum can be loaded only PeReturn cycles after its
   // block, short chunks of few sub-tiles wait.
   if (PeReturn <= 2) begin : gen_returned

@@ -18,7 +18,7 @@ module ufp4_sum_banks #(
   parameter int unsigned Depth = 64,
   parameter bit Parity = 1'b1,
   parameter bit InWord = ufp4_memory_pkg::ParityInWord,
-  parameter int unsigned Lag = 2,  // cycles from the load for a chunk of one block to the write of its sum
+  parameter int unsigned Lag = 2,  // least cycles from a load to the write of the sum made of it
   parameter int unsigned Turns = 1,  // running sums, each loaded and written only in every Turns-th cycle
   parameter int unsigned Marks = 1,  // running sums that load_mark_i and write_mark_i tell apart
   localparam int unsigned IndexWidth = $clog2(Depth)

@@ -23,8 +23,8 @@ module ufp4_sum_chains (
   input  logic               keep_i,
   output logic [63:0]        sum_o
 );
-  // The dot product, or zero, for each bit of the significands. The reset of the flip-flops gates
-  // it without logic.
+  // The dot product, or zero, for each bit of the significand product sig_i. The reset of the
+  // flip-flops gates it without logic.
   logic [7:0][12:0] gated_q;
   for (genvar i = 0; i < 8; i++) begin : gen_gated
     always_ff @(posedge clk_i) begin

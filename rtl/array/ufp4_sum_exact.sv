@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scales a dot product and adds it to the running sum of a PE of the contract exact: the form for
-// cells. (The form for FPGAs is ufp4_sum_chains; ufp4_pe_words includes that for simulators.)
+// cells. (The form for FPGAs is ufp4_sum_chains; the form for simulators is in ufp4_pe_words.)
 //
 //   sum = base + (dot * a_sig * b_sig << (a_exp + b_exp))          64 bits, exact
 //
@@ -16,9 +16,10 @@
 // for a carry, down for a sign. No register has an enable: without a block the significand product
 // of a stage is zero, and the sum does not change. The register behind the adder holds base for the
 // next block, inverted, which saves one inverter per bit in libraries whose gates and flip-flops
-// invert; only this register is in front of the adder, and its wide select has as long as the adder
-// takes. With E2M1 among the Formats a dot product reaches 16 * 12 * 12 = 2304, otherwise 16 * 8 *
-// 8 = 1024, which needs one bit less: dot_i[12] is then unused.
+// invert. Nothing but this register is in front of the adder: base is selected behind the adder,
+// and the select signals, of wide fan-out, have as long as the adder takes. With E2M1 among the
+// Formats a dot product reaches 16 * 12 * 12 = 2304, otherwise 16 * 8 * 8 = 1024, which needs one
+// bit less: dot_i[12] is then unused.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_exact #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
@@ -38,8 +39,8 @@ module ufp4_sum_exact #(
   localparam bit Uniform = Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM) ||
                            Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2);
   localparam int unsigned DotWidth = Uniform ? 12 : 13;
-  // Three times the dot product has one bit more; its product with the significands, at most 15 *
-  // 15, has seven more.
+  // The dot product times the significand product, at most 15 * 15, has seven bits more than the
+  // dot product.
   localparam int unsigned ScaledWidth = DotWidth + 7;
   localparam int unsigned TermWidth = ScaledWidth + 6;  // after a shift by up to seven, without the sign
   logic [DotWidth-1:0] dot;
@@ -109,9 +110,9 @@ module ufp4_sum_exact #(
   end
 
   // Row 3 keeps its sign. In the other rows the sign -2^n is replaced by 2^n where the row is not
-  // negative; in row 0 it is moved two columns up, to that of row 1. With n counted from DotWidth
-  // this adds 2^(n+3) too much in rows 0 and 1 together and 2^(n+4) in row 2; the constant 13 *
-  // 2^(n+3) completes them to sixteen times 2^(n+3).
+  // negative; in row 0 it is moved two columns up, to that of row 1. With n = DotWidth this adds
+  // 2^(n+3) too much in rows 0 and 1 together and 2^(n+4) in row 2; the constant 13 * 2^(n+3)
+  // completes them to 16 * 2^(n+3), which is 0 modulo 2^ScaledWidth.
   logic [3:0][ScaledWidth-1:0] row;
   assign row[0] = {4'd13, ~minus[0], {2{minus[0]}}, times[0]};
   for (genvar j = 1; j < 4; j++) begin : gen_row

@@ -60,7 +60,7 @@ module ufp4_sum_fp32 (
     scaled_exp_q <= exp_q;
   end
 
-  // Moves its leading one to bit 18.
+  // Moves the leading one of scaled_q to bit 18.
   logic s16, s8, s4, s2, s1;
   logic [18:0] by16, by8, by4, by2, by1;
   logic [4:0] scaled_zeros;

@@ -43,7 +43,7 @@ module ufp4_sum_nv (
   input  logic               finish_turn_i,
   output logic [31:0]        sum_o
 );
-  // Exponents count from -254; the unit of the last bit of a product counts from -256 - 35 + 27.
+  // Exponents are biased by 254. The last bit of a product has the weight 2^(unit_q - 264).
   logic signed [12:0] dot_q;
   logic [7:0] sig_q;
   logic [8:0] exp, unit_q, largest_product_q;
@@ -110,9 +110,10 @@ module ufp4_sum_nv (
     other_q <= {other_sign, other_aligned ^ {46{other_sign}}};
   end
 
-  // The total is below 4 * 2304 * 225 / 4 * 2^29 + 2^36, which has 48 bits. A carry-save step
-  // reduces three numbers to two, whose free lowest bits take the ones. The upper half is added for
-  // both values of the carry from the lower one.
+  // The total is below 4 * 2304 * 225 * 2^27 + 2^36, which has 48 bits. A carry-save step reduces
+  // three numbers to two. The lowest bit of the carry word is free and takes the one of the older
+  // operand; the lower half adds that of the other operand. The upper half is computed for both
+  // values of the carry from the lower half.
   logic [48:0] so_far, older, adding, two_sum, two_carry, total_q;
   logic [25:0] lower;
   logic [23:0] upper0, upper1;

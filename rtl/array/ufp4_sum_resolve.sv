@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds the pending carries of an accumulator word modulo 2^64. The word is four segments of 16 bits
-// and the carries into the upper three (ufp4_sum_exact in the form for cells; ufp4_epilogue makes
-// such words too when it adds earlier sums). A segment takes its own carry and that of the segment
-// below: none, one or both. Each segment is computed for 0, 1 and 2 before the carries are known,
-// so that a carry passes two gates per segment. Combinational. Tests: tests/rtl/vectors.
+// and the carries into the upper three, as ufp4_sum_exact keeps them and the first addition of
+// ufp4_epilogue makes them. A segment takes its own carry and that of the segment below: none, one
+// or both. Each segment is computed plus 0, 1 and 2 before the carries are known, so that a carry
+// passes two gates per segment. Combinational. Tests: tests/rtl/vectors.
 module ufp4_sum_resolve (
   input  logic [66:0] word_i,
   output logic [63:0] sum_o,
-  output logic [2:0]  zero_o    // each of the lower three segments of the sum is zero
+  output logic [2:0]  zero_o    // bit i: segment i of the sum is zero
 );
   for (genvar i = 0; i < 4; i++) begin : gen_segment
     logic own, below;  // carries into the segment: of the word, and out of the segment below

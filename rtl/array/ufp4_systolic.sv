@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The array in the form for cells and FPGAs, and for simulators with the contracts fp32 and nv:
 // Rows x Cols processing elements between their operand lanes. Operand a enters at the left edge
-// and moves right, b enters at the top and moves down. Share PEs per side that take an operand in
-// the same cycle pass it on as one. Control travels with a through the stages of a PE
-// (ufp4_pe_pkg).
+// and moves right, b enters at the top and moves down. Share neighbouring PEs take an operand in
+// the same cycle, and the last of them passes it on. Control travels with a through the stages of a
+// PE (ufp4_pe_pkg).
 // Contract: that of the ports of ufp4_array. Tests: tests/rtl/array.
 module ufp4_systolic #(
   parameter int unsigned Rows = 16,
@@ -77,12 +77,13 @@ module ufp4_systolic #(
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned ControlWidth = FeedWidth + 1;
   localparam int unsigned RestWidth = Lanes + (Exact ? 8 : 13);
-  // Two more bits with the control of a block: there is a step, and it is the first.
+  // With fewer than 16 Lanes two more bits: there is a step, and it is the first one of its block.
   localparam int unsigned WordWidth = ControlWidth + ((Lanes < 16) ? 2 : 0);
   // The stage that adds up the steps of a block.
   localparam int unsigned PartStage = ufp4_pe_pkg::stage_part(Target, Contract);
 
-  // Stages of the control words. Those of the contracts fp32 and nv count from the dot product.
+  // Stages of the control words. With the contracts fp32 and nv the numbers in the names of the
+  // ports of a PE count from the end of the dot product, DotStages later.
   localparam int unsigned DotStages = ufp4_pe_pkg::dot_stages(Target);
   localparam int unsigned StageLoad = ufp4_pe_pkg::stage_load(Target);
   localparam int unsigned StageSum = Exact ? ufp4_pe_pkg::stage_sum(Target) : ufp4_pe_pkg::stages(Target, Contract);
