@@ -37,7 +37,7 @@ module ufp4_axi_burst #(
   logic [IdW-1:0]     id_q, grant;
   logic [AddrW-1:0]   addr_d, addr_q;
   logic [8:0]         beats_d, beats_q;
-  logic               accept, last_d, last_q;  // the rest of the request ends before the next boundary
+  logic               accept, last_d, last_q;  // the rest of the request does not cross the next boundary
   logic [8:0]         piece;
 
   for (genvar c = 0; c < Clients; c++) begin : gen_valid

@@ -3,11 +3,11 @@
 //
 // Contract: of several requesting clients the lowest is served first; none may request without end.
 // A client receives the beats of its requests in order; beats of different clients may interleave.
-// The AXI ID is the number of the client. Bursts in flight are not limited, because a client
-// requests only what it can accept, so that no beat waits for long or blocks another client. With
-// halt_i no further burst begins. With flush_i, in addition, requests of clients are ignored and
-// returning beats are taken and dropped; pending_o falls with the last one. After forget_i nothing
-// is pending: the missing beats will never come.
+// The AXI ID is the number of the client. Only the width of a counter limits the bursts in flight,
+// because a client requests only what it can accept, so that no beat waits for long or blocks
+// another client. With halt_i no further burst begins. With flush_i, in addition, requests of
+// clients are ignored and returning beats are taken and dropped; pending_o falls with the last one.
+// After forget_i nothing is pending: the missing beats will never come.
 // Latency: two cycles to the AR channel, one back from R. All AXI outputs come from flip-flops.
 // Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_read #(
@@ -45,7 +45,7 @@ module ufp4_axi_read #(
   input  logic                                          rlast_i
 );
 
-  // Wide enough for the bursts that a client can have in flight.
+  // Wide enough for all bursts that a client can have in flight.
   localparam int unsigned COUNT_W = 10;
 
   logic [Clients-1:0] req_ready, rsp_valid;

@@ -4,8 +4,9 @@
 // Contract: the k-th beat of a client belongs to the k-th beat of its requests. A client may offer
 // beats before their request, but must not wait for a beat to be taken before it makes the request:
 // beats leave in the order of the bursts. idle: every request accepted so far has been answered.
-// err pulses with an answer that is not OKAY, at least one cycle before idle rises for it. Up to
-// 2^CountW - 1 bursts per client, and QueueDepth bursts whose beats have not left, are in flight.
+// err pulses with an error answer (SLVERR or DECERR), at least one cycle before idle rises for it.
+// At most 2^CountW - 1 bursts per client, and QueueDepth bursts whose beats have not left, are in
+// flight.
 // With halt_i no further burst begins. With flush_i, in addition, clients are ignored and started
 // bursts get beats without strobes; pending_o falls with the last answer. After forget_i nothing is
 // pending: the missing answers will never come.

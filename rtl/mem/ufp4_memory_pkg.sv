@@ -21,7 +21,7 @@ package ufp4_memory_pkg;
     logic req_ready;
     logic dat_ready;
     logic idle;       // every accepted write has been answered
-    logic err;        // a pulse: an answer was not OKAY
+    logic err;        // a pulse: an answer was an error (SLVERR or DECERR)
     logic answer;     // a pulse for each burst
   } write_response_t;
 

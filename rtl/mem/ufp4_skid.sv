@@ -2,8 +2,8 @@
 // Register slice of a valid/ready stream: cuts every combinational path between its two sides.
 //
 // Contract: words leave unchanged and in order. Latency one cycle, throughput one word per cycle;
-// the second register is written only when the output stalls. Every AXI channel of ufp4_top ends in
-// a slice, so that the ports of the core start and end in flip-flops.
+// the second register is written only when the output stalls. Every AXI4 channel of ufp4_top passes
+// a slice, so that all AXI4 outputs of the core come from flip-flops.
 // Test: tests/rtl/core (through the AXI masters of the whole core).
 // Timed model: sim/src/timing/mem/masters.
 module ufp4_skid #(

@@ -4,8 +4,8 @@
 // read that was never written. Parity is kept in a memory of its own, written and read one cycle
 // after the data, so that a read finds the parity of the data that it found; with InWord it is part
 // of the word, computed in the cycle of the write. Without Parity error_o is always low.
-// Tests: tests/rtl/memories and tests/rtl/fault, in both forms; error_o stays low in every test of
-// the core.
+// Tests: tests/rtl/memories and tests/rtl/fault, in both forms; error_o stays low in every other
+// test of the core.
 module ufp4_sram_checked #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,

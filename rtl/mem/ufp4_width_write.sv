@@ -6,7 +6,7 @@
 // width. Each becomes one request for the beats of the port that contain it. Several beats of the
 // client are gathered in a beat of a wider port, whose other bytes have no strobe. A narrower port
 // takes a beat of the client in parts, and the client requests at most 256 parts. The order and the
-// rules of the client are kept. idle: nothing of the client is in this unit either.
+// rules of the client are kept. rsp_o.idle is high only if nothing of the client is in this unit.
 // Latency: one cycle for beats and none for requests; none at all if the widths are equal.
 // Test: tests/rtl/array. Timed model: sim/src/timing/mem/width.
 module ufp4_width_write #(
