@@ -4,15 +4,16 @@
 //
 // Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured. The random
 // bytes of the n-th block since start are those of group_i in the cycle of the n-th group_take_o,
-// in which the block leaves stage 1. A block with NaN or Inf gives the scale 0x7F, codes 0 and
-// nan_o. With amax no block comes out, and amax_valid_o presents the amax of each block
-// (ufp4_e4m3_scale). With e8m0 the blocks are halves of blocks of 32, lower elements first, and
-// both come out with the scale of the whole. The first half waits in stage 1 for the second, so
+// in which the block leaves stage 1. A block with NaN or Inf gives the scale 0x7F (with e8m0 0xFF),
+// codes 0 and out_nan_o. With amax no block comes out, and amax_valid_o presents the amax of each
+// block (ufp4_e4m3_scale). With e8m0 the blocks are halves of blocks of 32, lower elements first,
+// and both come out with the scale of the whole. The first half waits in stage 1 for the second, so
 // that their scales are computed one right after the other. e8m0 excludes rht and amax.
 // Mixed: also supports ELEM_MIXED, where each block takes the grid with the smaller error
 // (ufp4_grid_choice), given by bit 7 of its scale. The first grid is quantized as E2M1, the second
 // as E1M2 with t - 1, by a scale unit and dividers of its own.
-// Latency: 18 cycles, with Mixed 21; one more for a first half.
+// Latency: 18 cycles, with Mixed 21; a first half takes longer if its second half comes later than
+// in the next cycle.
 // Handshakes: valid/ready; the pipeline stops while the output waits. Configuration inputs are
 // stable while anything is inside.
 // Spec: numerics.md 3, 4. Tests: tests/rtl/quant, tests/rtl/vectors.
@@ -299,7 +300,7 @@ module ufp4_quant_block #(
     // Stages 13 to 18: the dividers of the second grid.
     typedef struct packed {
       logic       saturated;
-      logic       further;    // the exponent of its scale is one more
+      logic       further;    // the scale of this grid has an exponent larger by one
       logic [6:0] scale;
       logic [3:0] sig;
     } other_t;

@@ -4,11 +4,10 @@
 //
 // Contract: panels_o counts the strips since start_i whose writes have all been answered, and may
 // lag behind the answers; the strips are in memory from the next cycle on. Each request is one
-// burst, because a panel unit never crosses 4 KiB, and answers come in the order of the bursts,
-// because there is one AXI ID. So a strip is in memory after as many answers as writes were under
-// way when it was handed over. One strip is watched at a time, and strips handed over meanwhile are
-// counted with the next one. With pair_i strips come in twos, and the final count may be one too
-// many.
+// burst, because no request crosses 4 KiB, and answers come in the order of the bursts, because
+// there is one AXI ID. So a strip is in memory after as many answers as writes were under way when
+// it was handed over. One strip is watched at a time, and strips handed over meanwhile are counted
+// with the next one. With pair_i strips come in twos, and the final count may be one too many.
 // Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core.
 // Timed model: sim/src/timing/quant/quant_write.
 module ufp4_quant_progress (

@@ -54,8 +54,8 @@ module ufp4_quant_serial_block #(
   output logic             memory_error_o
 );
 
-  // The cycle after the read of a pair in which each step begins with that pair. A step that takes
-  // a whole block begins with the last pair.
+  // The number of cycles after the read of a pair at which each step begins with that pair. A step
+  // that takes a whole block begins with the last pair.
   localparam int unsigned SCALE  = ufp4_spec_pkg::QUANT_SERIAL_SCALE_STAGE;  // the largest is known; takes three cycles
   localparam int unsigned STORE  = SCALE - 1;   // the pair is transformed
   localparam int unsigned ALIGN  = STORE - 13;
@@ -63,7 +63,7 @@ module ufp4_quant_serial_block #(
   localparam int unsigned OUT    = Mixed ? ufp4_spec_pkg::QUANT_SERIAL_STAGES_MIXED : PLAIN;
   localparam int unsigned CODES  = PLAIN - 1;
   localparam int unsigned ROUND  = CODES - 1;
-  localparam int unsigned DIVIDE = ROUND - 5;   // the scale is known: SCALE + 3 cycles after the read of the last pair
+  localparam int unsigned DIVIDE = ROUND - 5;   // first pair: the scale is known, SCALE + 3 after the last pair's read
   localparam int unsigned FETCH  = DIVIDE - 1;
   localparam int unsigned RANDOM = ROUND - 9;   // eight cycles and one to take the bytes, which ends just before ROUND
 

@@ -8,12 +8,12 @@
 // cycle later, together with first_i if it is the first pair, and pair_i[2] two more cycles later.
 // last_i[0] is high while the last pair is in stage 0 of the dividers, seven cycles before
 // last_i[1], which is a cycle after pair_i[1] of the last pair; last_i[2] is a cycle later. scale_i
-// and saturated_i are those of the first grid from the cycle after last_i[0] to last_i[2]. From
-// then on codes_o, scale_o and saturated_o are those of the better grid (without mixed_i of the
-// first grid), for at least eight cycles. Nothing moves without advance_i. The second grid is E1M2
-// with t - 1. There are two scale units, each of which holds its results for the eight cycles of a
-// block; one unit in turn would need extra registers for that. Synthesis merges their equal first
-// stages.
+// and saturated_i are those of the first grid from the cycle after last_i[0] to last_i[2]. In the
+// cycle after last_i[2] codes_o, scale_o and saturated_o are those of the better grid (without
+// mixed_i of the first grid); the next pair may shift codes_o in the cycle after that. Nothing
+// moves without advance_i. The second grid is E1M2 with t - 1. There are two scale units, each of
+// which holds its results for the eight cycles of a block; one unit in turn would need extra
+// registers for that. Synthesis merges their equal first stages.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4, The choice of a grid.
 // Test: tests/rtl/quant, tests/rtl/vectors.
 module ufp4_quant_serial_mixed (

@@ -259,8 +259,8 @@ module ufp4_quant_strip #(
     b_q <= b_d;
   end
 
-  // The beats of a row shift in from above; a beat outside the tensor is skipped. Of a beat of 128
-  // bytes a lane takes its half or quarter.
+  // The beats of a row shift in from above; a beat outside the tensor is not read, and the mask
+  // clears its elements. Of a beat of 128 bytes a lane takes its half or quarter.
   logic [Lanes-1:0][511:0] gathered;
   logic [Lanes-1:0]        in_upper;
 

@@ -3,8 +3,8 @@
 // each, with codes and scales, read as beats of the bus.
 //
 // take_i stores a block of a copy in its unit; the blocks of a unit come in order. load_i reads a
-// beat of the codes or the scales of a unit, which is at data_o from the next cycle until the cycle
-// after the next load_i; a wide beat of scales has them at every place that they can have. A unit
+// beat of the codes or the scales of a unit, which is at data_o from the next cycle up to and in
+// the cycle of the next load_i; a wide beat repeats the scales at every place they can have. A unit
 // may be loaded from the second cycle after its last block on. Every 64 bits have a parity bit,
 // written a cycle after them; error_o is high for one cycle, two cycles after load_i, if a loaded
 // bit or its parity has changed. Several words are read at once in the cycle of load_i, so the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The buffer of ufp4_quant_units for the narrow engine, on a bus of 8 bytes, in one memory.
 //
-// take_i stores a block of one of the copies, at most one in two cycles. All blocks of a unit (or
-// of two units in turn) come without a block of another unit in between. load_i works as in
+// take_i stores a block of one of the copies, at most one in two cycles. All blocks of a unit (or,
+// alternately, of two units) come without a block of another unit in between. load_i works as in
 // ufp4_quant_units, except that error_o comes a cycle later.
 // Tests: tests/rtl/quant (inside the engine).
 module ufp4_quant_units_serial (

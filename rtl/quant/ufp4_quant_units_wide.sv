@@ -4,7 +4,7 @@
 //
 // take_i stores a block of each unit of a group (with pair_i one block, of unit take_half_i, from
 // lane 0). load_i reads a unit: its 16 blocks are at codes_o and its scales at scales_o from the
-// next cycle until the cycle after the next load_i. error_o is high for one cycle, three cycles
+// next cycle up to and in the cycle of the next load_i. error_o is high for one cycle, three cycles
 // after load_i, if a loaded bit or its parity has changed. Block j of unit u is in bank j xor 4u,
 // so that the blocks of four units go to four banks, and those of one unit to all 16.
 // Tests: tests/rtl/quant (inside the engine).

@@ -2,15 +2,15 @@
 // Panel writer: collects the blocks of both copies (0 row, 1 column) into panel units and writes
 // them to memory.
 //
-// Contract: 16 blocks of a copy are one unit; with pair_i 32 blocks are two units, in turn. A unit
-// is 128 bytes of codes at codes_addr + 128 n and 16 bytes of scales at scales_addr + 16 n
+// Contract: 16 blocks of a copy are one unit; with pair_i 32 blocks are two units, alternately. A
+// unit is 128 bytes of codes at codes_addr + 128 n and 16 bytes of scales at scales_addr + 16 n
 // (docs/ip/architecture.md), with n = index_i when the unit is written; index_step_o then advances
 // the index. A unit of in_blank_i blocks is skipped. done_o: the unit that had in_last_i has been
 // handed over. Four units of each copy fit, so that one or two fill while others leave. strip_end_o
 // pulses when the last of the units_i units of a strip of the row copy (with pair_i of two strips)
-// has been handed over. memory_error_o pulses when a collected bit has changed, two cycles after
-// the load of a beat (ufp4_quant_units); that is before the engine ends, because after done_o it
-// waits for the answers.
+// has been handed over. memory_error_o pulses when a collected bit has changed, two cycles (with
+// Serial three) after the load of a beat; that is before the engine ends, because after done_o the
+// engine waits for the answers.
 // Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles per unit.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_write.
 module ufp4_quant_write #(

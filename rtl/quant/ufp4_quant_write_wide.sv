@@ -6,10 +6,10 @@
 // two with two_i, or last_units_i in the last of the groups_i groups of a strip. The units of the
 // row copy follow each other in memory, so a group has one request of codes, cut at 4 KiB, and one
 // of scales; each unit of the column copy has two requests of its own. With pair_i only lane 0
-// counts, and 32 blocks are two units of either copy, in turn, that follow each other; in_blank_i
-// units are left out, and groups_i counts those of two strips. The place of a unit is that of
-// ufp4_quant_write for n = index_i, where n belongs to the first unit of the group if its units
-// follow each other, and otherwise to each unit; index_step_o then advances the index.
+// counts, and 32 blocks are, alternately, two units of either copy that follow each other;
+// in_blank_i units are left out, and groups_i counts the groups of two strips. A unit has the place
+// that ufp4_quant_write gives it for n = index_i, where n belongs to the first unit of the group if
+// its units follow each other, and otherwise to each unit; index_step_o then advances the index.
 // done_o, strip_end_o and memory_error_o are as in ufp4_quant_write, except that memory_error_o
 // comes a cycle later. No request crosses 4 KiB. Slots groups of each copy fit.
 // Handshakes: valid/ready. Throughput: one request and one beat per cycle: a group of four takes 5
