@@ -2,7 +2,7 @@
 // The core: AXI4-Lite registers and command unit, QUANT engine, GEMM engine, AXI4 memory masters.
 //
 // docs/ip/registers.md has registers, descriptors and completions, docs/reference/numerics.md every
-// bit of the results. All ports except the AXI4-Lite read address start or end in flip-flops.
+// bit of the results. Ports start or end in flip-flops, except irq_o and the AXI4-Lite araddr.
 // rst_ni is synchronous. AXI4: 40-bit addresses, 8 * BusBytes data bits, INCR bursts of full beats
 // within 4 KiB. IDs: 0 command unit, 1 GEMM, 2 QUANT writes and GEMM's addends, 3 QUANT reads.
 // Test: tests/rtl/core. Timed model: sim/src/timing/core.

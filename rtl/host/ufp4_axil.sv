@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // AXI4-Lite subordinate: turns bus transactions into register accesses of one cycle.
 //
-// Contract: one access at a time in each direction; every access is answered OKAY. write_o pulses
-// once per write, with strobes, in whatever order address and data arrived. read_o pulses with
-// read_addr_o, and read_data_i is sampled in the same cycle. Latency: two cycles for a write, one
-// for a read. All bus outputs come from flip-flops.
+// Contract: one access at a time in each direction, though the address and data of the next write
+// are taken while an answer waits; every access is answered OKAY. write_o pulses once per write,
+// with strobes, in whatever order address and data arrived. read_o pulses with read_addr_o, and
+// read_data_i is sampled in the same cycle. Latency: two cycles for a write, one for a read. All
+// bus outputs come from flip-flops.
 // Spec: AMBA AXI4-Lite, docs/ip/registers.md.
 // Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
 module ufp4_axil #(

@@ -124,10 +124,10 @@ module ufp4_check
       bad_blocks(gemm.a_stride_blocks, gemm.k) || bad_blocks(gemm.b_stride_blocks, gemm.k) ||
       bad_stride(gemm.d_stride_bytes, gemm.n, gemm.d_dtype) || sums_misaligned || c_misaligned;
 
-  // Rules: only the contract exact has unrounded sums, without alpha and C. Only fp32 and nv have
-  // E8M0, which has no bit for the grid of an ELEM_MIXED block. NVFP4 requires E2M1 or ELEM_MIXED,
-  // and a tensor scale that is neither negative nor NaN. nv has no INT4, and no C, because its sums
-  // would have to begin with C.
+  // Rules: only the contract exact has unrounded sums, and a D of unrounded sums has no alpha and
+  // no C. Only fp32 and nv have E8M0, which has no bit for the grid of an ELEM_MIXED block. NVFP4
+  // requires E2M1 or ELEM_MIXED, and a tensor scale that is neither negative nor NaN. nv has no
+  // INT4, and no C, because its sums would have to begin with C.
   localparam bit Exact = Contract == 32'(CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(CONTRACT_NV);
   logic any_mixed;

@@ -3,9 +3,9 @@
 // writes completions.
 //
 // Contract: jobs are fetched, and completed, in the order of the ring; the jobs of one engine also
-// run in that order. A job without the flag `overlap` starts when all earlier jobs are done, and a
-// fence always does; a job with it starts when the jobs that it names are done (ufp4_issue). A job
-// waits only for earlier ones, so the oldest unfinished job can always proceed, and no graph of
+// run in that order. A job without the flag `overlap`, and every fence, starts when all earlier
+// jobs are done; a job with the flag starts when the jobs that it names allow it (ufp4_issue). A
+// job waits only for earlier ones, so the oldest unfinished job can always proceed, and no graph of
 // jobs deadlocks. A descriptor that breaks a rule starts nothing: its completion carries the lowest
 // status that applies, and the next job runs. A descriptor whose fetch failed on the bus completes
 // as job 0 with read_error. The cycles of a completion count from the cycle after an engine took
@@ -131,7 +131,7 @@ module ufp4_command
   logic [1:0][63:0] finish_cycles;
   logic [15:0]      done;
   logic [31:0]      head;
-  logic [4:0]       undone_d, undone_q;   // jobs that engines have taken and not finished
+  logic [4:0]       undone_d, undone_q;   // jobs given to ufp4_issue and not finished
   logic [4:0]       window;
   logic             may_enter, to_engine, overlap;
 

@@ -103,7 +103,7 @@ module ufp4_front
     .bad_o  (regions_bad)
   );
 
-  // These checks end before regions_done.
+  // The checks of ufp4_check end before regions_done.
   always_comb begin
     if (fetch_err_q)      status_d = CORE_STATUS_READ_ERROR;
     else if (bad_opcode)  status_d = CORE_STATUS_BAD_OPCODE;

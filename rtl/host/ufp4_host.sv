@@ -3,8 +3,8 @@
 // watchdog and soft reset.
 //
 // Contract: docs/ip/registers.md; ufp4_guard describes the ports from moved_i to halt_o.
-// core_rst_no resets everything that works on jobs, including the slots. All paths except the
-// AXI4-Lite read address start or end in flip-flops.
+// core_rst_no resets everything that works on jobs, including the slots. The ports of ufp4_top that
+// end here start or end in flip-flops, except the AXI4-Lite read address and irq_o.
 // Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_host
   import ufp4_spec_pkg::*;

@@ -9,7 +9,7 @@
 // job whose completion is already written, is no dependence. finish_o is a pulse with finish_*;
 // tags are ring indices modulo WINDOW. If AMAX names one slot twice, the exponent of the column
 // copy remains.
-// Latency: four cycles from the end of a job to the start of the next.
+// Latency: four cycles from finish_o of a job to start_valid_o of the next.
 // Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core. Timed model:
 // sim/src/timing/host/command.
 module ufp4_issue

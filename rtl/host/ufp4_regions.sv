@@ -4,7 +4,7 @@
 // Contract: a region starts at addr and ends at addr + ((groups * stride) << shift) + tail. A plain
 // tensor has groups = rows - 1, stride in bytes, shift 0 and tail = the bytes of a row; an operand
 // has groups = ceil(rows / 16), stride in blocks, and shift 7 for codes or 4 for scales. bad_o: an
-// address has a bit above ADDR_BITS, or an end lies beyond 2^ADDR_BITS. Sizes above MAX_DIM give no
+// address is 2^ADDR_BITS or more, or an end lies beyond 2^ADDR_BITS. Sizes above MAX_DIM give no
 // meaningful answer, which is harmless because bad_size is the lower code. The opcode fence has no
 // regions.
 // Latency: nine cycles per region in use, two per region that is not, and one more; done_o lasts
@@ -117,9 +117,9 @@ module ufp4_regions
   logic [32:0]       product_q;               // the product without its lowest digits
   logic [19:0]       low_q;                   // its lowest digits
   logic [58:0]       moved;
-  logic [41:0]       end_d, end_q;            // addr + tail + (groups * stride << shift), modulo 2^41
-  logic              over_q;                  // the end is at or above 2^41
-  logic              high_q, region_bad;      // an address bit above ADDR_BITS
+  logic [41:0]       end_d, end_q;            // addr + tail + ((groups * stride << shift) modulo 2^41)
+  logic              over_q;                  // groups * stride << shift is 2^41 or more
+  logic              high_q, region_bad;      // high_q: the address is 2^ADDR_BITS or more
 
   assign counted  = region_q.rows + (region_q.panels ? 24'd15 : '1);
   assign groups_d = region_q.panels ? counted[23:4] : counted[19:0];

@@ -4,8 +4,9 @@
 // Contract: a job enters with enter_i under the tag enter_tag_i (its ring index modulo 16; at most
 // 16 are inside). It is either done already (enter_done_i, with its status), or engine e finishes
 // it later with finish_i[e]. done_o has a bit per tag for the jobs inside. head_o is the ring index
-// of the oldest one, and advances when memory has answered the write of its completion. An error of
-// that write raises irq_error_o, because there is no other place to report it.
+// of the oldest one, and advances when memory has answered the write of its completion. A status
+// other than ok raises irq_error_o, and so does an error of that write, because there is no other
+// place to report it.
 // Spec: docs/ip/registers.md "Completion". Test: tests/rtl/core. Timed model:
 // sim/src/timing/host/command.
 module ufp4_retire
