@@ -5,8 +5,9 @@
 package ufp4_pe_pkg;
   import ufp4_spec_pkg::*;
 
-  // Stages of the dot product for FPGAs (ufp4_dot_relative); in the other forms it is ready in
-  // stage 1.
+  // Stages of the dot product for FPGAs (ufp4_dot_relative). The other forms have no stages for it
+  // alone: stage 1 computes it, in the form for cells of the contract exact all but its last
+  // addition.
   localparam int unsigned DotStages = DOT_STAGES_FPGA;
   function automatic int unsigned dot_stages(int unsigned target);
     return (target == 32'(TARGET_FPGA)) ? DotStages : 0;

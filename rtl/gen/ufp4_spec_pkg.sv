@@ -22,7 +22,7 @@ package ufp4_spec_pkg;
   localparam int unsigned COMPLETION_BYTES = 16;
 
   // Stages and cycles, which the timed model counts too.
-  localparam int unsigned DOT_STAGES_FPGA = 6;  // stages of the dot product for FPGAs; other forms have it in stage 1
+  localparam int unsigned DOT_STAGES_FPGA = 6;  // stages of the dot product alone, for FPGAs; other forms have none
   localparam int unsigned PE_STAGES_ASIC = 4;  // stages of a PE, contract exact, for cells
   localparam int unsigned PE_STAGES_SIMULATOR = 3;  // stages of a PE, contract exact, for simulators
   localparam int unsigned PE_STAGES_FPGA = 8;  // stages of a PE after its dot product, contract exact, for FPGAs
@@ -43,7 +43,7 @@ package ufp4_spec_pkg;
   localparam int unsigned QUANT_SERIAL_STAGES = 32;  // narrow QUANT: stages from the last pair of a block to its codes
   localparam int unsigned QUANT_SERIAL_STAGES_MIXED = 34;  // the same with Mixed, always two more
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage in which the largest number of a block is known
-  localparam int unsigned RESET_CYCLES = 8;  // cycles of any reset of the core
+  localparam int unsigned RESET_CYCLES = 8;  // minimum cycles of any reset of the core
 
   // 4-bit element format; mixed is E2M1 or a uniform grid by the block, as bit 7 of its scale byte
   // says.

@@ -8,7 +8,7 @@
 
 namespace ufp4::timing {
 
-/** Stages of the dot product for FPGAs; other forms have it in stage 1. */
+/** Stages of the dot product alone, for FPGAs; other forms have none. */
 constexpr uint32_t kDotStagesFpga = 6;
 /** Stages of a PE, contract exact, for cells. */
 constexpr uint32_t kPeStagesAsic = 4;
@@ -50,7 +50,7 @@ constexpr uint32_t kQuantSerialStages = 32;
 constexpr uint32_t kQuantSerialStagesMixed = 34;
 /** Stage in which the largest number of a block is known. */
 constexpr uint32_t kQuantSerialScaleStage = 15;
-/** Cycles of any reset of the core. */
+/** Minimum cycles of any reset of the core. */
 constexpr uint32_t kResetCycles = 8;
 
 }  // namespace ufp4::timing
