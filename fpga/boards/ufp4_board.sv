@@ -6,7 +6,8 @@
 // DRAM, whose beats leave through dram_o for ufp4_dram_port. Board is a name of up to 16
 // characters. leds_o: 0 blinks; 1 the core moves data; 2 an access of the core or the march has
 // failed since reset; 3 bytes move on the link. LEDs 1 and 3 are stretched so that they can be
-// seen. rst_ni is synchronous; one cycle is enough. Test: tests/fpga.
+// seen; the host can force all of them. rst_ni is synchronous; one cycle is enough.
+// Test: tests/fpga.
 module ufp4_board #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,

@@ -5,8 +5,9 @@
 // Contract: bursts pass unchanged and in the order in which they were taken; the two masters take
 // turns when both ask. IDs get a 0 in front for the core and a 1 for the link. The beats of a write
 // follow its address, one burst at a time. With core_reset_i no further burst of the core is taken.
-// Bursts already taken end: writes without strobes when the core gives no beats, and returning data
-// are dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends the request.
+// Bursts already taken end: the remaining beats of a write leave without strobes, and returning
+// data are dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends the
+// request.
 // core_rst_no is low for as long after rst_ni, because the core needs more than one cycle. With
 // hold_i no further burst of the link and no further write of the core is taken; when the writes of
 // the core have ended, no further read either. held_o: nothing of the core is under way. (Nothing

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A board without clock and pins: ufp4_board with its reset and a UART, 8N1, of Baud.
 //
-// The top of a board adds the pins and the clock, whose rate must be a whole multiple of Baud, at
-// least four times. locked_i and pressed_i are asynchronous and hold the reset; without a PLL
-// locked_i is 1. sdram_o is idle without SDRAM, dram_o without DRAM. The other parameters and
-// leds_o are those of ufp4_board.
+// The top of a board adds the pins and the clock, whose rate must be at least four times Baud and
+// is best a whole multiple of it (ufp4_uart_rx). locked_i and pressed_i are asynchronous and hold
+// the reset; without a PLL locked_i is 1. sdram_o is idle without SDRAM, dram_o without DRAM. The
+// other parameters and leds_o are those of ufp4_board.
 // Test: tests/fpga/board.
 module ufp4_board_uart #(
   parameter int unsigned Rows = 1,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four by four processing elements that share operand registers, as in an array of the form for
-// cells (ufp4_systolic, Share), for the rows pe_shared of ./ufp4 ppa. The registers that pass codes
-// on are those in front of this group, which it takes from its neighbours; those that pass scales
-// on are its own, and it uses their outputs. So the group has as many registers as in the array,
-// and paths begin there.
+// cells (ufp4_systolic, Share), for the rows pe_shared of ./ufp4 ppa. In front of the group are the
+// registers of its neighbours that pass codes to it (a_codes, b_codes); those that would pass codes
+// on from its PEs have no reader and vanish in synthesis. The registers that pass scales on are
+// those of the PEs, which use their outputs. So the group has as many registers as in the array,
+// and paths begin in registers.
 // Control: everything else of the array that belongs to a group: registers of its control words and
 // of those of the drain, and for each PE the logic that selects the word of a bank and passes it
 // down the column.
@@ -19,8 +20,8 @@ module pe_shared #(
   input  logic [10:0]               control_load_i,
   input  logic [1:0]                base_i,
   input  logic [10:0]               control_sum_i,
-  input  logic                      codes_step_i,    // with ClockEnables: enable of the code registers and the PEs
-  input  logic                      step_i,
+  input  logic                      codes_step_i,    // with ClockEnables: enable of the code registers
+  input  logic                      step_i,          // with ClockEnables: enable of the PEs' registers of stage 1
   input  logic [80*Share-1:0]       a_codes_i,
   input  logic [8*Share-1:0]        a_scales_i,
   input  logic [80*Share-1:0]       b_codes_i,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Constraints of ufp4_top: one clock; the AXI ports start or end in flip-flops, so a third of the period is left outside.
+# Constraints of ufp4_top: one clock; the AXI ports start or end in flip-flops (but s_axil_araddr_i), so a third of the
+# period is left for the logic outside.
 # Set ufp4_period before sourcing it, in the units of the library (default 1.0: 1 GHz in ns).
 if {![info exists ufp4_period]} { set ufp4_period 1.0 }
 create_clock -name clk -period $ufp4_period [get_ports clk_i]

@@ -6,9 +6,9 @@
 // line that names it. With Memory = 1 and Host = 1 the duties of the memory and of the host are
 // checked too. No rule applies before the first clock edge in reset. If the memory loses an answer,
 // the counts of bursts in flight are right again only after the next reset. After a soft reset irq
-// may fall and beats may be without strobes, until the host writes a register while no write is in
-// flight. Files: rtl/sva.f, and ufp4_axi_bind.sv, which binds this module to each ufp4_top.
-// Test: tests/rtl/sva breaks each rule.
+// may fall and beats may be without strobes, until the host writes a register while irq is low and
+// no write is in flight. Files: rtl/sva.f, and ufp4_axi_bind.sv, which binds this module to each
+// ufp4_top. Test: tests/rtl/sva breaks each rule.
 `define UFP4_RULE(NAME, PROPERTY, TEXT) \
   NAME: assert property (@(posedge clk_i) disable iff (!on) PROPERTY) else $error("ufp4 bus rule: %s", TEXT);
 

@@ -5,8 +5,7 @@
 // Clock: the MMCM makes 960 MHz from the oscillator's 100 MHz, and ClockHz from that; at 24 MHz a
 // bit of 3 Mbaud is 8 cycles. Reset: the button RESET, and until the MMCM is locked. LEDs 4 to 7
 // are 0 to 3 of ufp4_board.
-// Pins: arty_a7.xdc.
-// Build: fpga/boards/arty_a7/vivado.tcl.
+// Pins: arty_a7.xdc. Build: fpga/boards/arty_a7/vivado.tcl.
 module arty_a7 #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,

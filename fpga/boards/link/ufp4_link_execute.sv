@@ -5,10 +5,11 @@
 // Contract: the request with the expected sequence number is executed once. Its status and length
 // are kept, and its data in the memory of answers, in the slot of its number modulo WINDOW; one of
 // the last WINDOW requests is answered again from there. Any other number is OUT_OF_ORDER, and
-// before the first HELLO since reset every request is NO_SESSION. HELLO is always executed and
-// restarts the numbers.
+// before the first HELLO since reset every other request is NO_SESSION. HELLO, if its length is
+// right, is always executed and restarts the numbers.
 // Handshakes: requests and answers are valid/ready; an access holds *_valid_o until *_done_i. A
-// request of n bytes takes n + 13 cycles and the time of its accesses. Test: tests/fpga.
+// request with n bytes of data takes about n + 13 cycles and the time of its accesses.
+// Test: tests/fpga.
 module ufp4_link_execute
   import ufp4_link_pkg::*;
 #(
@@ -237,7 +238,7 @@ module ufp4_link_execute
     endcase
   end
 
-  // The word is received, sent, or counted down.
+  // data_q is the word of a request or of an answer, or the time that a WAIT counts down.
   always_comb begin
     data_d = data_q;
     unique case (state_q)

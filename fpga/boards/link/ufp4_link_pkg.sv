@@ -65,7 +65,7 @@ package ufp4_link_pkg;
     return nonce ^ (count & 32'hFFFF_FF00);
   endfunction
 
-  // The length of the frame is the size of the answer, not of the data that follow.
+  // The length field of such a request is the size of the answer; no data follow its header.
   function automatic logic asks(logic [3:0] command);
     return command inside {COMMAND_REGISTER_READ, COMMAND_MEMORY_READ, COMMAND_BOARD_READ};
   endfunction

@@ -5,11 +5,11 @@
 // Contract: a frame is kept if its framing and CRC are right, its size matches its header, and
 // there is room; otherwise it is dropped (dropped_o, a pulse). The CRC of HELLO is plain; that of
 // other requests has the key of the session. Without a session (session_i low) the key is unknown
-// and any CRC is accepted, because the executor only answers such a frame. A frame after HELLO and
-// before hello_done_i is dropped, because the new key is not known yet. The output has only
-// complete frames, header and data without CRC, one after the other. RECEIVE_BYTES hold a window of
-// the longest frames. One byte per cycle is taken, without back-pressure. Output: valid/ready, one
-// byte per cycle. Test: tests/fpga.
+// and any CRC is accepted, because the executor only answers such a frame. After a HELLO and before
+// hello_done_i frames other than HELLO are dropped, because the new key is not known yet. The
+// output has only complete frames, header and data without CRC, one after the other. RECEIVE_BYTES
+// hold a window of the longest frames. One byte per cycle is taken, without back-pressure. Output:
+// valid/ready, one byte per cycle. Test: tests/fpga.
 module ufp4_link_receive
   import ufp4_link_pkg::*;
 (

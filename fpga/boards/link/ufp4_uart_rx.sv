@@ -4,8 +4,8 @@
 // Contract: valid_o is high for one cycle with each byte whose start and stop bits are right; there
 // is no back-pressure. The clock is counted in steps of Baud modulo ClockHz, so that the rate is
 // exact on average for any ClockHz >= 4 * Baud, and a sample is at most one cycle from the middle
-// of its bit. The rate of the sender may therefore differ by (0.5 - Baud / ClockHz) / 9.5: 3 % at 8
-// cycles per bit, 2 % at 4.
+// of its bit. The rate of the sender may therefore differ by (0.5 - Baud / ClockHz) / 9.5: 3.9 % at
+// 8 cycles per bit, 2.6 % at 4.
 // Latency: the middle of the stop bit, and two cycles of the synchronizer. Test: tests/fpga.
 module ufp4_uart_rx #(
   parameter int unsigned ClockHz = 25_000_000,

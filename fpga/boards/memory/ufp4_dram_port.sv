@@ -2,10 +2,10 @@
 // Connects the beats of 8 bytes of a board to a LiteDRAM port of 16 bytes, in the clock of the
 // board. fpga/boards/litex/ufp4_dram.py makes the LiteDRAM module.
 //
-// Contract: no command leaves before init_done_i; after that no other condition exists. The data of
-// a write leave at least one cycle before its command, because they cross to the clock of the DRAM
-// by another queue and must be there when the command is. At most Depth reads are under way,
-// because the queue of LiteDRAM would overflow.
+// Contract: no command leaves before init_done_i, whatever init_error_i says. The data of a write
+// leave at least one cycle before its command, because they cross to the clock of the DRAM by
+// another queue and must be there when the command is. At most Depth reads are under way, because
+// the queue of LiteDRAM would overflow.
 // Throughput: one read per cycle, one write every two. Test: tests/fpga/dram.
 module ufp4_dram_port #(
   parameter int unsigned Depth = 16

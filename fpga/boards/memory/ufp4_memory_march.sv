@@ -3,8 +3,9 @@
 //
 // Contract: start_i (one cycle, while not busy) begins, and busy_o is high until the end. Then
 // done_o, with failed_o if a beat was not what was written or had an error response, fails_o the
-// number of such beats, and first_o the address of the first one that was met. These outputs hold
-// until the next start. The contents of memory are lost.
+// number of such beats (a burst of writes with an error response counts as one), and first_o the
+// address of the first one that was met. These outputs hold until the next start. The contents of
+// memory are lost.
 // Data: the 16-bit word at byte 2i is i[15:0] ^ {2{i[23:16]}} ^ {8{i[25:24]}}, or its complement;
 // addresses that differ in one line have different words. There are four passes over blocks of
 // BurstBeats beats:
@@ -12,7 +13,7 @@
 //   upwards:   read, write the complement
 //   downwards: read that, write the even bytes of the word (the odd ones masked)
 //   upwards:   read that
-// Each bit then has held both values, and each byte mask has been on and off.
+// Each bit then has held both values, and the mask of the odd bytes has been on and off.
 // AXI: one aligned burst of BurstBeats beats in flight, with ID 0. Six beats move for each beat of
 // memory.
 // Test: tests/fpga/sdram.

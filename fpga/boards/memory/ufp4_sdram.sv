@@ -6,7 +6,7 @@
 // burst that leaves a row continues in another bank), row a[24:12], column a[9:1]. A beat is one
 // burst of BusBytes / 2 words. Requests wait until the power-up sequence has ended (200 us).
 // Pins: flip-flops here drive them directly. The clock of the SDRAM is clk_i inverted, so that each
-// side samples half a cycle after the other has changed. dq_oe_o: dq_o drives the pins.
+// side samples half a cycle after the other has changed. sdram_o.dq_oe: sdram_o.dq drives the pins.
 // Latency: 9 cycles from an address to its first beat (CasLatency 2, 4 words, open row).
 // Throughput: 2 bytes per cycle. Test: tests/fpga/sdram.
 module ufp4_sdram
@@ -129,7 +129,7 @@ module ufp4_sdram
   assign sdram_o = '{cke: 1'b1, cs_n: 1'b0, ras_n: command[2], cas_n: command[1], we_n: command[0],
                      ba: bank, a: address, dqm: dqm_q, dq_oe: writing_q[0], dq: words_q[WORD_W-1:0]};
 
-  // --- Words that were read: each is on the pins at the end of the cycle CasLatency after its command's ---
+  // --- Words that were read: the first one is sampled CasLatency cycles after beat_ready ---------
 
   localparam int unsigned READ_W = CasLatency + WORDS - 1;
   logic [READ_W:0] reading_q;   // a bit for each read and each cycle since its command
