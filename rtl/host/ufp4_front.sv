@@ -5,8 +5,9 @@
 // lowest status that applies. Exponent slots are checked later, which keeps this rule because
 // bad_slot is the highest of these codes. next_o is the ring index of the descriptor that is
 // fetched or offered. The job is a valid/ready stream, stable until taken.
-// Latency: about 55 cycles and a memory round trip. Spec: docs/ip/architecture.md "Command unit".
-// Test: tests/rtl/core. Timed model: sim/src/timing/host/command.
+// Latency: a memory round trip and about 55 cycles for five regions (ufp4_regions).
+// Spec: docs/ip/architecture.md "Command unit". Test: tests/rtl/core.
+// Timed model: sim/src/timing/host/command.
 module ufp4_front
   import ufp4_spec_pkg::*;
 #(

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the jobs of one engine: holds one waiting job beside the running one, waits for dependences,
+// Runs the jobs of one engine: holds a waiting job beside the running one, waits for dependencies,
 // resolves exponent slots, starts the engine, and reports how the job ended.
 //
 // Contract: jobs run in the order in which they are given. A job starts when the job that `after`
 // names is done and the jobs that `panels` names have at least started; while it runs,
 // panels_held_o says for A (bit 0) and B (bit 1) that it may use only the row groups that
 // ufp4_quant_progress has counted. A distance d names the job d places earlier in the ring; 0, or a
-// job whose completion is already written, is no dependence. finish_o is a pulse with finish_*;
+// job whose completion is already written, is no dependency. finish_o is a pulse with finish_*;
 // tags are ring indices modulo WINDOW. If AMAX names one slot twice, the exponent of the column
 // copy remains.
 // Latency: four cycles from finish_o of a job to start_valid_o of the next.
-// Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core. Timed model:
+// Spec: docs/ip/architecture.md "Dependencies". Test: tests/rtl/core. Timed model:
 // sim/src/timing/host/command.
 module ufp4_issue
   import ufp4_spec_pkg::*;
@@ -96,7 +96,7 @@ module ufp4_issue
   logic unused;
   assign unused = ^{header, quant, gemm};
 
-  // --- Dependences -------------------------------------------------------------------------------
+  // --- Dependencies ------------------------------------------------------------------------------
 
   // The job `distance` places earlier is done; every job before head_i is.
   function automatic logic is_done(logic [3:0] distance, logic [3:0] tag, logic [3:0] head, logic [15:0] done);
@@ -115,7 +115,7 @@ module ufp4_issue
     assign panels_started[i] = panels_done[i] || (other_running_i && named[i]);
   end
 
-  // While the job runs, a dependence ends in the cycle after the other engine has finished its job.
+  // While the job runs, a dependency ends in the cycle after the other engine has finished its job.
   logic [1:0] held_d, held_q;
   assign held_d = (state_q == StateRun ? held_q : ~panels_done) & ~({2{other_finish_i}} & named);
   always_ff @(posedge clk_i) begin

@@ -8,7 +8,7 @@
 // there is one AXI ID. So a strip is in memory after as many answers as writes were under way when
 // it was handed over. One strip is watched at a time, and strips handed over meanwhile are counted
 // with the next one. With pair_i strips come in twos, and the final count may be one too many.
-// Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core.
+// Spec: docs/ip/architecture.md "Dependencies". Test: tests/rtl/core.
 // Timed model: sim/src/timing/quant/quant_write.
 module ufp4_quant_progress (
   input  logic        clk_i,
