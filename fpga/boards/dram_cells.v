@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ports of LiteDRAM as fpga/boards/litex/dram.sh makes it; its Verilog takes the place of this.
+// The ports of LiteDRAM as fpga/boards/litex/dram.sh makes it; the Verilog of that script replaces this black box.
 
 (* blackbox *)
 module ufp4_dram (

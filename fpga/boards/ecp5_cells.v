@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of Lattice ECP5 that the boards' tops name, as far as they use them; yosys puts its own in their place.
+// The cells of Lattice ECP5 that the boards instantiate, with the parameters and ports in use; yosys replaces them.
 
 (* blackbox *)
 module EHXPLLL #(

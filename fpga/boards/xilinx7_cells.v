@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of Xilinx's 7 series that the boards' tops name, as far as they use them: for lint. Vivado has its own.
+// The cells of Xilinx's 7 series that the boards instantiate, with the parameters and ports in use, for lint only:
+// Vivado has its own.
 
 (* blackbox *)
 module MMCME2_BASE #(
