@@ -5,6 +5,7 @@
 (* blackbox *)
 module MMCME2_BASE #(
   parameter real CLKIN1_PERIOD = 0.0,
+  parameter DIVCLK_DIVIDE = 1,
   parameter real CLKFBOUT_MULT_F = 5.0,
   parameter real CLKOUT0_DIVIDE_F = 1.0
 ) (

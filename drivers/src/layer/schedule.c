@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists the jobs of training steps in the order in which they become possible, with the
-// dependencies of each (docs/ip/architecture.md, "Dependences").
+// dependencies of each (docs/ip/architecture.md, "Dependencies").
 #include "schedule.h"
 
 #include <stdlib.h>

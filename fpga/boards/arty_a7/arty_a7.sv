@@ -2,9 +2,9 @@
 // Arty A7 (XC7A35T or XC7A100T): ufp4_board_uart with block RAM and the UART over USB. Not tried in
 // Vivado or on a board.
 //
-// Clock: the MMCM makes 960 MHz from the oscillator's 100 MHz, and ClockHz from that; at 24 MHz a
-// bit of 3 Mbaud is 8 cycles. Reset: the button RESET, and until the MMCM is locked. LEDs 4 to 7
-// are 0 to 3 of ufp4_board.
+// Clock: the MMCM makes 960 MHz from the oscillator's 100 MHz (48 times a fifth, because its factor
+// must be a multiple of 1/8), and ClockHz from that; at 24 MHz a bit of 3 Mbaud is 8 cycles.
+// Reset: the button RESET, and until the MMCM is locked. LEDs 4 to 7 are 0 to 3 of ufp4_board.
 // Pins: arty_a7.xdc. Build: fpga/boards/arty_a7/vivado.tcl.
 module arty_a7 #(
   parameter int unsigned Rows = 1,
@@ -45,7 +45,8 @@ module arty_a7 #(
 
   MMCME2_BASE #(
     .CLKIN1_PERIOD   (10.0),
-    .CLKFBOUT_MULT_F (9.6),
+    .DIVCLK_DIVIDE   (5),
+    .CLKFBOUT_MULT_F (48.0),
     .CLKOUT0_DIVIDE_F(MMCM_HZ / ClockHz)
   ) u_mmcm (
     .CLKIN1  (clk_100mhz),
