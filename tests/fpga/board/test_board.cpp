@@ -242,13 +242,17 @@ TEST(link_and_core_share_memory) {
   check_bits(0, host.checksum(kD, kDBytes), alone, "checksum of D");
 }
 
-// The core is reset at any point of a job. The next job must be right, and only D may have changed.
+// The core is reset at random points of a GEMM. After each reset a fence must end, and after all of
+// them a GEMM must give the same D as before. No other memory may have changed.
 TEST(core_is_reset_amid_a_job) {
   Host host;
   host.hello();
   host.rings();
   operands(host);
   host.put(kElsewhere, host.random_bytes(5000));
+  host.submit(gemm(100));
+  host.finish(100);
+  const uint32_t alone = host.checksum(kD, kDBytes);
   const uint32_t below = host.checksum(kA, kD - kA), above = host.checksum(kD + kDBytes, 8000);
   for (uint32_t job = 1; job < 40; job++) {
     host.submit(gemm(job));
@@ -261,8 +265,10 @@ TEST(core_is_reset_amid_a_job) {
   }
   check_bits(0, host.checksum(kA, kD - kA), below, "checksum of what lies below D");
   check_bits(1, host.checksum(kD + kDBytes, 8000), above, "checksum of what lies above");
+  host.put(kD, Bytes(kDBytes, 0xEE));
   host.submit(gemm(99));
   host.finish(99);
+  check_bits(2, host.checksum(kD, kDBytes), alone, "checksum of D");
 }
 
 TEST(reset_ends_the_session) {

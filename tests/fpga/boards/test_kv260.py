@@ -78,7 +78,7 @@ def test_the_overlays_compile():
 
 
 def test_addresses_are_one():
-    """Tcl, both overlays and the page must agree, within HP0's range."""
+    """Tcl, overlays and page must agree, and the memory must lie within HP0's range."""
     registers = int(re.search(r"^set registers (0x\w+)", TCL, re.M)[1], 16)
     regions = [int(x, 16) for x in re.findall(r"0x[0-9a-f]+", re.search(r"^    reg = (.*)$", OVERLAY, re.M)[1])]
     memory = [int(x, 16) for x in re.findall(r"0x[0-9a-f]+", re.search(r"^      reg = (.*)$", MEMORY, re.M)[1])]

@@ -39,8 +39,8 @@ inline void same(int64_t index, const Bytes &got, const Bytes &want, const char 
       return;
 }
 
-/** The speed of the models: the largest latency in cycles; in one of so many cycles they are not
- * ready. */
+/** The speed of the models: the bound of the latency in cycles; the models, or the transmitter
+ * (tx_stall), are not ready in one of so many cycles on average (0: always ready). */
 struct Pace {
   unsigned latency = 0, stall = 0, tx_stall = 0, cycles_per_byte = 1;
 };
@@ -93,11 +93,11 @@ class Rig {
     m.core_reset_done_i = seen.core_reset && !m.core_reset_done_i && ++reset_cycles % 16 == 0;
   }
 
-  /** Puts a request on the line. Its length field is that of its data, or that of the data it asks
-   * for. */
+  /** Puts a request on the line, with its length field as it is. */
   void send(const Request &request) {
     for (uint8_t byte : peer.line(request)) line.push_back(byte);
   }
+  /** The length field of a request is the length of its data; that of a reading is @p length. */
   static Request request(uint8_t sequence, Command command, uint32_t address, const Bytes &data,
                          uint8_t round = 0) {
     return {sequence, command, round, static_cast<uint16_t>(data.size()), address, data};

@@ -92,9 +92,12 @@ class Traffic {
     return {who == 0 && below(16) == 0 ? address + kOutside : address, beats,
             who == 0 ? below(4) : 0};
   }
+  bool done(unsigned who) const {
+    return masters_[who].done();
+  }
   bool run() {
     unsigned cycles = 0;
-    while (!(masters_[0].done() && masters_[1].done()) && cycles++ < kLimit) cycle();
+    while (!(done(0) && done(1)) && cycles++ < kLimit) cycle();
     return check_that(now_, cycles < kLimit, "traffic has not ended");
   }
   void fill() {
@@ -107,7 +110,7 @@ class Traffic {
     return check_below(&random_, bound);
   }
   void cycle();
-  /** Disconnects the core; if it @p hangs, it makes and accepts no more transfers. */
+  /** Disconnects the core; if it @p hangs, it sends no write data and accepts no answers. */
   void reset_core(bool hangs);
   unsigned hold();
 
@@ -285,7 +288,7 @@ TEST(bursts_of_both_masters) {
   }
 }
 
-// One master always gets through while the other has endless bursts.
+// A master gets through although the other one has many bursts left.
 TEST(neither_master_starves) {
   for (unsigned who = 0; who < 2; who++) {
     Traffic traffic(0);
@@ -300,6 +303,7 @@ TEST(neither_master_starves) {
     traffic.write(1 - who, {(1 - who) * kMemory / 2 + kMemory / 4, 1, 0});
     for (int i = 0; i < 200; i++) traffic.cycle();
     check_that(who, traffic.reads_checked > before + 100 / (who + 1), "reads go on");
+    check_that(who, traffic.done(1 - who) && !traffic.done(who), "the other master starves");
     traffic.run();
   }
 }
@@ -340,7 +344,7 @@ TEST(nothing_moves_while_held) {
   check_that(0, waited > 50, "%u cycles until all was held", waited);
 }
 
-// The bus moves a beat per cycle in each direction, without gaps between bursts.
+// The core reads a beat per cycle, without gaps between bursts.
 TEST(memory_is_as_fast_as_the_bus) {
   Traffic traffic(0);
   traffic.fill();

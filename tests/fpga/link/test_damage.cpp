@@ -12,9 +12,9 @@ using Narrow = Rig<Vlink8>;
 
 // --- Damaged lines ------------------------------------------------------------------------------
 
-// Makes every single damage to a short frame: only a correct answer may come, and memory is
-// unchanged or as written. From number 101 on, damage of bit 7 makes a number 128 ahead, which has
-// another key.
+// Makes every single damage to a short frame: an answer may come only if an END was damaged, and
+// otherwise memory is unchanged. A number whose bit 7 is flipped is taken for one 128 earlier,
+// whose key differs.
 void damage_a_frame(uint8_t first) {
   Narrow rig;
   rig.hello(first);
@@ -41,7 +41,7 @@ void damage_a_frame(uint8_t first) {
       std::copy(before.begin(), before.end(), rig.memory.begin() + 0x100);
     }
   }
-  // The numbers have not advanced, so the frame is executed now.
+  // In a new session the undamaged frame is executed.
   rig.hello(first);
   rig.run(kMemoryWrite, 0x102, {1, 0xC0, 3, 0xDB});
   same(0, part(rig.memory, 0x102, 4), {1, 0xC0, 3, 0xDB}, "memory");
@@ -52,7 +52,7 @@ TEST(no_damage_of_a_frame_is_executed) {
   damage_a_frame(100);
 }
 
-// Frames have a correct CRC but a wrong length field, or are too long.
+// Frames have a correct CRC but a wrong length field, or are too long or too short.
 TEST(rejects_wrong_sizes) {
   Narrow rig;
   rig.hello();

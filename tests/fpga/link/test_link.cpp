@@ -59,7 +59,7 @@ TEST(rejects_bad_registers) {
   check_bits(0, rig.reads.size() + rig.writes.size(), 0, "accesses");
 }
 
-// Covers every offset in a beat, and lengths around one, two and more beats.
+// Covers each @p step th offset in a beat, and lengths around one, two and more beats.
 template <typename Model>
 void alignments(const Pace &pace, unsigned step) {
   Rig<Model> rig(pace);

@@ -27,8 +27,8 @@ TEST(nothing_runs_without_a_session) {
   check_that(0, rig.memory == before && rig.reads.empty(), "something has been executed");
 }
 
-// Repeats each of the last eight requests with another round. The answers have the old data, and
-// nothing is executed twice. The numbers pass through their whole range.
+// Repeats the last eight requests, in rounds 0 to 7. The answers have the old data, and nothing is
+// executed twice. The numbers wrap around from 255 to 0.
 TEST(repeats_are_not_executed) {
   Narrow rig(kSlow);
   rig.hello(250);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the link behind its UART, bit by bit, at clocks that are not a multiple of the bit rate,
-// and with hosts whose rate is slightly off.
+// Tests the link behind its UART, bit by bit, at a clock that is a multiple of the bit rate and at
+// one that is not, and with hosts whose rate is slightly off.
 
 #include <cmath>
 #include <deque>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link behind its UART, bit by bit, for tests/fpga/uart. It reaches neither core nor memory.
+// The link behind its UART, bit by bit, for test_uart.cpp. It reaches neither core nor memory.
 module uart_unit #(
   parameter int unsigned ClockHz = 25_000_000,
   parameter int unsigned Baud = 3_000_000

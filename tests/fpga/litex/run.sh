@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh SOURCE BUILD GOLDEN PYTHON runs the core in a LiteX SoC in Verilator, driven by firmware on its VexRiscv. GOLDEN is
-# make_golden, PYTHON a Python with LiteX. Status 77: skipped.
+# the program of make_golden.c, PYTHON a Python with LiteX. Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 golden=$3 python=$4
 here=$source/tests/fpga/litex start=$source/fpga/boards/litex configuration=tiny-quant

@@ -47,13 +47,13 @@ class Board {
 
   /** Makes the master pause between its offers and before it accepts. */
   bool gaps = false;
-  /** The number of reads and of writes that the master has in flight at once. */
+  /** The most reads, and the most writes, that the master has in flight at once. */
   unsigned in_flight = 8;
 
   void read(uint64_t address, unsigned beats) {
     queue_.push_back({false, id(), address, beats, {}, {}});
   }
-  /** Queues a write of random data; every other burst has random strobes. */
+  /** Queues a write of random data; about half of the bursts have random strobes. */
   void write(uint64_t address, unsigned beats) {
     Burst burst{true, id(), address, beats, {}, {}};
     const bool partial = check_below(&random_, 2) == 0;

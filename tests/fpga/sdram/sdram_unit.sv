@@ -43,7 +43,7 @@ module sdram_unit #(
   output ufp4_sdram_pkg::pins_t pins_o,
   input  logic [15:0] dq_i
 );
-  // Here the march tests a quarter of the rows of all banks, which takes no longer than a test may.
+  // Here the march tests only the first 64 of 8,192 rows of each bank, so that a test does not take too long.
   localparam int unsigned MARCH_BYTES = 32'h4_0000;
 
   ufp4_axi_pkg::request_t request, march;

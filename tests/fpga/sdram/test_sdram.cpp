@@ -23,8 +23,8 @@ using ufp4::SdramTimes;
 constexpr uint64_t kPage = 4096;
 constexpr double kClock24 = 24e6, kClock133 = 133e6;
 
-// Returns one of eight regions of 4 KiB, two rows of each bank, so that rows are often hit, missed
-// and closed.
+// Returns one of eight regions of 4 KiB, each of which is a row of all four banks, so that rows are
+// often hit, missed and closed.
 uint64_t region(check_random_t *random) {
   return (check_below(random, 2) ? 0x1FF8000 : 0x5000) + check_below(random, 4) * kPage;
 }
