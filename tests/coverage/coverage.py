@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Line and branch coverage of the golden model (cmodel/src) by its fast tests,
-and those of .npy files and of jobs on it.
+"""Line and branch coverage of the golden model (cmodel/src) by its fast tests, and by those of descriptors and jobs.
 
 coverage.py BUILD [--least PERCENT]: builds in the folder BUILD with clang's counters, runs the tests there, prints a
 line per file, and fails (exit status 1) where lines or branches in all are under PERCENT. BUILD/coverage.txt is the
@@ -20,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = r"^(model\.|driver\.(job|descriptor)\.)"
 BUT = "_on_(tlm|cuda)"  # other backends
 TOOLS = ["clang", "clang++", "cmake", "ninja", "ctest", "llvm-profdata", "llvm-cov"]
-# Kernels that this machine cannot run are left out. The table has the folder of their files and the flag that
-# /proc/cpuinfo must have.
+# Kernels that this machine cannot run are left out. The table has the start of their files' names and the flag
+# that /proc/cpuinfo must have.
 KERNELS = {
     "gemm/avx512/": "avx512_vnni",
     "quantize/avx512": "avx512_vnni",

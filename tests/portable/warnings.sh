@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # warnings.sh SOURCE gcc|clang: compiles each file of the model, the driver and the program for 32-bit ARM and x86; a warning
-# is an error. What includes another library than C's is left out: the headers of that are this machine's. Status 77: skipped.
+# is an error. Files that include another library than C's are left out, because its headers are this machine's. Status 77: skipped.
 set -euo pipefail
 cd "$1"
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Werror -Wno-psabi)
