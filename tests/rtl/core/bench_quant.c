@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMAX and QUANT of a BF16 tensor on the simulated core, each alone, both copies with transform and
-// stochastic rounding: their cycles, after every byte and exponent has been compared with the
-// golden model's.
+// stochastic rounding: their cycles, and whether every byte of codes and scales is the golden
+// model's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs of odd shapes, every side from 1 to twice the macro-tile, on the simulated core and on the
+// GEMMs of odd shapes, with sides from 1 to twice the macro-tile, on the simulated core and on the
 // golden model: none hangs, all results are equal. Prints cycles and utilization of each, beside
 // the bound of its shape: the array's steps, the beats read and the beats written, whichever are
 // most.

@@ -12,7 +12,7 @@
 #include "check.h"
 #include "ufp4_schedule.h"
 
-// Layers: the number that keeps its exponents in slots.
+// MAX_LAYERS is the number of layers that keep their exponents in slots.
 enum { MAX_LAYERS = UFP4_SCHEDULE_KEPT, BATCHES = UFP4_SCHEDULE_BATCHES };
 enum { LEAST_UTILIZATION = 97, MOST_ADDED = 1 };  // percent
 static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};

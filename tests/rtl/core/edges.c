@@ -83,8 +83,8 @@ static uint32_t largest_halves(uint8_t elem) {
   return elem == UFP4_ELEM_E2M1 ? 24 : 14;
 }
 
-// Sixteen numbers in half quanta under a scale of this significand: the one at `peak` is the
-// largest there is, which gives that scale, the others are codes and ties.
+// Sixteen multiples of half the smallest quantum, under a scale of this significand: the one at
+// `peak` is the largest there is, which gives that scale; the others include all codes and ties.
 static void draw_ties(pair_t *pair, uint8_t elem, uint32_t significand, uint32_t peak,
                       double numbers[BLOCK]) {
   for (uint32_t i = 0; i < BLOCK; i++) {
@@ -142,7 +142,8 @@ static void untransform(uint16_t mask, const double transformed[BLOCK], double n
   }
 }
 
-// A line of 16, one of its transformed numbers off by 1 to 2^-10 where half a quantum is 8 to 15.
+// A line of 16. In most lines one transformed number is off by 1 to 2^-10, where half a quantum is
+// 8 to 15.
 static void draw_line(pair_t *pair, const ufp4_quant_descriptor_t *quant, uint32_t line[BLOCK]) {
   double transformed[BLOCK], numbers[BLOCK];
   const uint32_t peak = below(pair, BLOCK), off = (peak + 1 + below(pair, BLOCK - 1)) % BLOCK;

@@ -6,8 +6,8 @@
 
 #include "pair.h"
 
-/** A chain of jobs near, compared with the model, then each far, compared with the near one. Of a
- * pair_open_far. */
+/** Runs a chain of jobs near, compared with the model, and each of them far, compared with the near
+ * one. @p pair is one of pair_open_far. */
 void far_chain(pair_t *pair);
 
 #endif

@@ -36,7 +36,7 @@ static void add_job(graph_t *graph, const ufp4_descriptor_t *job, unsigned reads
   graph->access[graph->count++] = (access_t){reads, writes};
 }
 
-// Names the dependences of a job: panels where possible, and the rest by `after`.
+// Names the dependences of most jobs: operands of most GEMMs by `panels`, the rest by `after`.
 static void name_dependences(pair_t *pair, graph_t *graph, int job) {
   ufp4_header_descriptor_t *header = &graph->jobs[job].header;
   if (header->opcode == UFP4_OPCODE_FENCE || below(pair, 12) == 0) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the same jobs on the simulated core and the golden model: they must give the same statuses,
-// flags and slots, and the same bytes in all of memory, including those that no job may touch.
+// Runs the same jobs on the simulated core and the golden model: they must give the same statuses
+// and flags, and the same bytes in all of memory, including those that no job may touch. A wrong
+// exponent in a slot shows in the jobs that use it.
 #ifndef UFP4_TEST_PAIR_H
 #define UFP4_TEST_PAIR_H
 

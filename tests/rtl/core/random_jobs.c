@@ -244,7 +244,8 @@ void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
     w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_KINDS);
     x.quant.row_mode = w.quant.row_mode = 0;
     ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
-    // For the first job, and every second one after it, all bits of the product are visible.
+    // The first job, and every second one after it, has neither a D of BF16 nor C, which hide bits
+    // of the product.
     while (run % 2 == 0 &&
            (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
       gemm = random_gemm(pair, &x.quant, &w.quant);

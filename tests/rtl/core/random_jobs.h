@@ -30,12 +30,13 @@ ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x,
 
 /** Source, AMAX and QUANT, compared. */
 void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distribution_t distribution);
-/** Two tensors up to @p limit long quantized and multiplied, one of them quantized with E8M0
- * scales; all compared. */
+/** Quantizes and multiplies two tensors with sides up to @p limit, or twice that along K, quantizes
+ * one of them with E8M0 scales, and compares everything. */
 void chain(pair_t *pair, uint32_t limit);
 /** Does the same with tensors of these sizes. */
 void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
-/** GEMMs of these sizes with garbage as operands: with every kind of scale, and of terms of D. */
+/** GEMMs of these sizes with garbage as operands, scales of E4M3 or NVFP4, and random terms of D.
+ */
 void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs);
 /** The same with elements mixed on either side and every element on the other; both kinds of
  * blocks occur in all of them. */

@@ -40,7 +40,7 @@ void stand_rings(stand_t *stand, uint64_t ring, uint64_t completions);
 void stand_put(stand_t *stand, const ufp4_descriptor_t *descriptor);
 /** Rings the doorbell for all that have been put there. */
 void stand_start(stand_t *stand);
-/** Both. */
+/** Puts a descriptor into the ring and rings the doorbell. */
 void stand_submit(stand_t *stand, const ufp4_descriptor_t *descriptor);
 /** Runs until the core has no job left. @return whether that happened within a million cycles. */
 int stand_drain(stand_t *stand);

@@ -93,7 +93,7 @@ TEST(accepts_sizes_at_the_limit) {
   gemm.gemm.a_stride_blocks = gemm.gemm.b_stride_blocks = UFP4_MAX_DIM / 16;
   gemm.gemm.a_codes_addr = TOP - 2ull * (UFP4_MAX_DIM / 16) * 128;
   gemm.gemm.a_mode =
-      UFP4_MODE_SLOT;  // never written, because a job of this size is not to be executed here
+      UFP4_MODE_SLOT;  // a slot that was never written, so that no job of this size is executed
   check_bits(0, stand_job(&stand, &gemm).status, SLOT, "status with k at the limit");
   gemm.gemm.a_codes_addr += 128;
   check_bits(1, stand_job(&stand, &gemm).status, ADDRESS, "status with A over the top");
@@ -196,7 +196,7 @@ TEST(rejects_with_the_lowest_status) {
 TEST(slots_are_kept) {
   stand_t stand = stand_open("small", 1, 0, 0);
   ufp4_descriptor_t amax = good_quant(UFP4_OPCODE_AMAX), gemm = good_gemm();
-  const float one = 1.0f;  // amax 1 in both copies, the RHT of it 1/4
+  const float one = 1.0f;  // the row copy's amax; the column copy's, after its transform, is 1/4
   memcpy(ufp4_sim_memory(stand.sim, STAND_DATA, sizeof one), &one, sizeof one);
   amax.quant.row_exponent = 63;
   amax.quant.col_exponent = 0;

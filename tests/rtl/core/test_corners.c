@@ -121,8 +121,8 @@ SLOW_TEST(cycles_of_slow_jobs) {
   rig_close(&rig);
 }
 
-// After a long job as many jobs as the core holds are refused: they wait for it, and end in their
-// order.
+// A long job and refused ones are as many as the core holds: the refused ones wait for the long
+// one, and end in their order.
 TEST(as_many_jobs_as_the_core_holds) {
   rig_t rig = rig_open("small", 10, 0);
   prepare(&rig, GEMM);
@@ -272,8 +272,8 @@ static void two_jobs(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_desc
 }
 
 // Started one after the other at each distance about the difference of their times, they end in
-// both orders, and in the same cycle. With a fence behind them the place in which the core notes
-// how one has ended is that of the other some rounds before, so none can be missing.
+// both orders, and in the same cycle. The fence makes a round three jobs, so that each place of the
+// core's list serves both engines in turn, and an end that is not noted there leaves the other's.
 SLOW_TEST(engines_end_in_any_order) {
   rig_t rig = rig_open("small", 5, 0);
   rig_chain(&rig, NULL, "nothing");
@@ -357,7 +357,7 @@ SLOW_TEST(ring_overflow_between_beats) {
   stop_between_beats(1);
 }
 
-// One bit of one field that makes an address or a stride misaligned.
+// A field of a descriptor that must be a multiple of a number.
 typedef struct {
   size_t offset;
   uint64_t multiple;
@@ -410,8 +410,8 @@ TEST(misaligned_by_each_bit) {
   rig_close(&rig);
 }
 
-// A GEMM on `small` with predictable beats and steps of the array; the memory's bytes per cycle (0:
-// the bus width) make it lose most of its cycles to one cause.
+// A GEMM on `small` with predictable beats and steps of the array; with the memory's bytes per
+// cycle (0: the bus width) most of its lost cycles have one cause.
 typedef struct {
   ufp4_counter_t name;
   unsigned bandwidth;

@@ -19,7 +19,7 @@ static void fail_bus(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_
   const uint32_t irq = stand_read(&rig->stand, UFP4_REG_IRQ_STATUS);
   check_bits(rig->runs, irq & 2, 2, "irq_status, job %u with fault %d at %u", which, (int)fault,
              nth);
-  // An error of the write of the completion has no other place.
+  // A write error of the completion itself is only reported in irq_status.
   if (read)
     check_bits(rig->runs, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of job %u, beat %u",
                which, nth);
@@ -227,8 +227,9 @@ static int all_nonzero(const unsigned *counts, unsigned count) {
   return i == count;
 }
 
-// Over all errors each kind of job fails at least once: @p times errors are spread over all beats,
-// and if they miss a kind, more fall anywhere. There are fewer answers to writes than @p answers.
+// Over all errors each of the six jobs fails at least once: @p times errors are spread over all
+// beats, and if they miss a job, more fall anywhere. There are fewer answers to writes than
+// @p answers.
 static void errors_side_by_side(const char *configuration, uint64_t stall_seed, unsigned times,
                                 uint32_t answers) {
   rig_t rig = rig_open(configuration, 30, stall_seed);

@@ -147,7 +147,7 @@ static ufp4_descriptor_t moved(const uint8_t *bytes, uint64_t by) {
   return descriptor;
 }
 
-// A device of the driver with the memory of the page; the job has been changed by the caller.
+// A device of the driver with the memory of the page; callers may change the job.
 typedef struct {
   ufp4_device_t *device;
   uint64_t address;
@@ -258,7 +258,7 @@ TEST(register_accesses_take_the_cycles_of_the_page) {
   stand_close(&stand);
 }
 
-// The job of a row of the page's table, all of whose tensors are free of side effects.
+// The job of a row of the page's table, with all tensors from STAND_DATA on.
 static ufp4_descriptor_t short_job(const char *what) {
   ufp4_descriptor_t job = stand_fence(1);
   unsigned a = 1, b = 1, c = 1;

@@ -277,7 +277,7 @@ static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64
   rig_chain(rig, NULL, "late answers");
 }
 
-// Errors of a GEMM's reads, and of the completion of a fence.
+// Late answers to the reads of a GEMM, and to the completion of a fence.
 static void answers_too_late(uint64_t first) {
   rig_t rig = rig_open("small", 400, 0);
   const ufp4_descriptor_t gemm = job(GEMM), fence = stand_fence(3);

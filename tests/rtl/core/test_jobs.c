@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random jobs, legal and illegal, on the simulated core and on the golden model: the same statuses,
-// flags and slots, and the same bytes in all of memory, including those that no job may touch.
+// Random jobs, legal and illegal, on the simulated core and on the golden model: the same statuses
+// and flags, and the same bytes in all of memory, including those that no job may touch.
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,8 +104,8 @@ TEST(mixed_on_default_equal_the_model) {
 }
 
 // The configuration named by UFP4_TEST_CONFIGURATION, or the name that its parameters make; CMake
-// makes a test of each that is simulated on demand. Large ones run fewer jobs. Jobs with elements
-// that a configuration lacks, or without a QUANT engine, do not overlap.
+// makes a test of each that is simulated on demand. Large ones run fewer jobs. Jobs overlap only on
+// configurations with all formats and a QUANT engine.
 #define DEMANDED_TEST(property) TEST(property)
 DEMANDED_TEST(configuration_equals_the_model) {
   const char *name = getenv("UFP4_TEST_CONFIGURATION");

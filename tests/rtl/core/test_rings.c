@@ -29,7 +29,8 @@ TEST(wrap_around) {
   }
 }
 
-// The head passes 2^32 only after months; here its place in the ring wraps, at every size.
+// A simulation does not reach a head of 2^32; here the head's place in the ring wraps, at each size
+// up to the stand's.
 TEST(of_each_size) {
   for (uint32_t log2 = 0; log2 <= STAND_RING_LOG2; log2++) {
     stand_t stand = stand_open("small", 1, 0, 0);
@@ -102,8 +103,8 @@ TEST(of_larger_sizes) {
   }
 }
 
-// All that are larger than the stand's: full at once, then on in steps, and one too many. In the
-// largest two, which are always looked at, the tail comes to have three bytes.
+// All that are larger than the stand's: full at once, then on in steps, and one too many. The
+// largest two are always looked at; in the largest the tail comes to have three bytes.
 FULL_TEST(of_each_large_size) {
   check_random_t random = check_random();
   for (uint32_t log2 = (uint32_t)check_draws(14, STAND_RING_LOG2 + 1); log2 <= 15; log2++) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Line, toggle and functional coverage of the core's RTL by fast tests of the whole core.
+"""Line, toggle and functional coverage of the core's RTL by tests of the whole core.
 
 run.py BUILD [--tests REGEX] [--report]: builds in the folder BUILD with Verilator's counters in the cores of the
 CONFIGURATIONS, one for each contract, their processing elements in the form for silicon, runs those tests there that
