@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the registers and memories of a model before anything is written to them: with random
-// words, so that one that is read before it was written has a wrong parity; other ones for each
-// property and seed, the arguments of check_main.
+// Fills the registers and memories of a model with random words before the test writes to them. A
+// word that is read before it was written then has a wrong parity, in about half the cases. Each
+// property and seed, the arguments of check_main, has other words.
 #include <cstdint>
 
 #include "verilated.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMM engine on a memory with latency and stalls: runs a job and compares every byte of
-// memory, errors, and the counts of busy and stalled cycles with the golden model. Compiled once
-// for each configuration, with its UFP4_TEST_*.
+// The GEMM engine on a memory with latency and stalls: runs a job, compares every byte of memory
+// with the golden model, and checks errors and the number of busy cycles. Compiled once for each
+// configuration, with its UFP4_TEST_*.
 #ifndef UFP4_GEMM_ENGINE_RIG_H
 #define UFP4_GEMM_ENGINE_RIG_H
 

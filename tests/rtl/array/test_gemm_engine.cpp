@@ -24,8 +24,8 @@ Job job_of(int64_t m, int64_t n, int64_t k) {
   return job;
 }
 
-/** The number of draws, out of @p all, for an engine that is not one of the first (CMakeLists.txt);
- * with --full all of them. */
+/** The number of draws: @p all, or a quarter of them for an engine of which CMakeLists.txt runs a
+ * PART without --full. */
 int draws(int all) {
   return check_draws((all + UFP4_TEST_PART - 1) / UFP4_TEST_PART, all);
 }
@@ -35,7 +35,7 @@ int draws(int all) {
 constexpr uint8_t kAddends = (kNv ? 0 : UFP4_D_MODE_C) | (kExact ? UFP4_D_MODE_SUMS : 0);
 constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | kAddends;
 
-/** Draws everything except the shape. */
+/** Draws formats, scales and exponents. */
 Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   Job job = job_of(m, n, k);
   job.a_elem = elem_of(check_below(random, kElems));
@@ -118,7 +118,7 @@ SLOW_TEST(partial_sums_come_back_in_time) {
       engine.run(job, kCalm);
     }
   }
-  // The number of sub-tiles equals the number of stages of a PE from memory to memory, with one
+  // The number of sub-tiles is about the number of stages of a PE from memory to memory, with one
   // block after a full chunk.
   for (int64_t k = 272; k <= 528; k += 256) {
     for (int64_t tiles = 5; tiles <= 8; tiles++) {
@@ -176,7 +176,7 @@ TEST(errors_are_reported_and_forgotten) {
   check_bits(1, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 2,
              "write error");
   engine.run(job, kCalm);
-  // The current macro-tile is the last one, or the next, which is being loaded.
+  // A read error ends the job with the current macro-tile or with the next, which is being loaded.
   const Job large = job_of(kTileM * 6, kTileN, 40);
   outcome = engine.run(large, {7, 0, 2, -1});
   check_that(

@@ -71,8 +71,7 @@ class Traffic {
   void read(unsigned client, const Request &request) {
     readers_[client].requests.push_back(request);
   }
-  /** Queues a write of random bytes with random strobes, in that client's third of memory or
-   * outside. */
+  /** Queues a write of random bytes with random strobes. */
   void write(unsigned client, const Request &request) {
     writers_[client].requests.push_back(request);
     for (unsigned i = 0; i < request.beats; i++) {
@@ -85,7 +84,7 @@ class Traffic {
     }
   }
 
-  /** Halts both masters in a thousand cycles from @p cycle on. */
+  /** Halts both masters for a thousand cycles from @p cycle on. */
   void halt(uint64_t cycle) {
     halt_ = cycle;
   }

@@ -51,7 +51,7 @@ struct Forged {
 
 using Step = std::function<void(Forged &)>;
 
-// The core `default`, except that two writes of ID 1 may be in flight.
+// Like `default`, but fewer bursts of ID 1 may be in flight, and there are no IDs but 0 and 1.
 ufp4::Limits limits() {
   ufp4::Limits limits;
   limits.reads[0] = {1, 128, 0};
@@ -357,8 +357,10 @@ TEST(limits_are_those_of_the_data_sheet) {
     return a.bursts == b.bursts && a.bytes == b.bytes && a.grain == b.grain;
   };
   for (const auto &sheet : sheets) {
+    bool found = false;
     for (const auto &c : configurations) {
       if (std::strcmp(c.name, sheet.name) != 0) continue;
+      found = true;
       const ufp4::Limits limits = ufp4::limits_of(c);
       for (unsigned id = 0; id < limits.reads.size(); id++) {
         check_that(id, same(limits.reads[id], sheet.limits.reads[id]), "%s: %u reads of %u bytes",
@@ -368,6 +370,7 @@ TEST(limits_are_those_of_the_data_sheet) {
                    limits.writes[id].bytes);
       }
     }
+    check_that(&sheet - sheets, found, "no configuration has the name %s", sheet.name);
   }
 }
 

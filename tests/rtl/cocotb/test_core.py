@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configuration small of any contract, as flat Verilog in a four-state simulator: registers against their
-SystemRDL, one QUANT against the golden model, GEMMs of one chunk and of two against exact integers, refused jobs. The
+SystemRDL, one QUANT against the golden model, GEMMs of one chunk and of two against exact sums, refused jobs. The
 memory pauses at random. GEMMs and refused jobs on the netlist of tiny, too (tests/synth)."""
 
 import itertools

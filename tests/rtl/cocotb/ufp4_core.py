@@ -56,7 +56,7 @@ class Core:
         await ClockCycles(self.dut.clk, 2)
 
     async def start(self):
-        """Reset, and its rings set up."""
+        """Resets the core and sets up its rings."""
         await self.reset()
         for name, value in (
             ("ring_base_lo", RING),
@@ -75,7 +75,8 @@ class Core:
         return await self.registers.read_dword(REGISTERS[name])
 
     async def run(self, kind, **values):
-        """One job from descriptor to interrupt; its completion. Fields of the kind's descriptor by name."""
+        """Runs a job, from its descriptor to the interrupt, and returns its completion. The values are fields of the
+        kind's descriptor, by name."""
         opcode = values.pop("opcode", kind)
         values |= {"opcode": number("opcode", opcode), "flags": 1, "job": 0x1000 + self.tail}
         slot = self.tail % (1 << RING_LOG2)

@@ -47,7 +47,7 @@ static int refuse(int rounds) {
   return ufp4_dpi_threefry4x32(rounds, words, words, words) == 1;
 }
 
-// Nothing of the other thread's, then its own.
+// Sees no message of the other thread, and then its own.
 static void *run_other(void *good) {
   *(int *)good = says("") && refuse(-1) && says("rounds is -1; here it is 0 to 72");
   return NULL;

@@ -18,8 +18,8 @@ uint64_t fault_bits(fault_sort_t *sort, int structure);
 /** Flips bit @p bit (below fault_bits) of @p structure when the core that was opened last has seen
  * @p cycles more cycles. Of a second call before that, the first is forgotten. */
 void fault_plan(fault_sort_t *sort, int structure, uint64_t bit, uint64_t cycles);
-/** Likewise, but flips a bit of every word of the structure's memories, all in the same cycle: in
- * the first the highest bit, in the next the one below, and after the lowest again the highest. */
+/** Likewise, but flips the same bit of every word of the structure's memories, all in the same
+ * cycle: for @p bit 0 the highest, for 1 the one below, and after the lowest again the highest. */
 void fault_plan_words(fault_sort_t *sort, int structure, uint64_t bit, uint64_t cycles);
 /** Returns whether the planned flip has happened. */
 int fault_done(void);

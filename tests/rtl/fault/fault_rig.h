@@ -33,13 +33,14 @@ uint64_t hash_after(const rig_t *rig, int kind);
 stand_t open_core(const rig_t *rig);
 /** Gives the core the same memory again. */
 void restore_memory(const rig_t *rig, stand_t *stand);
-/** Until the core has ended all jobs, or stopped, or taken far longer than the job of @p kind does.
+/** Runs until the core has ended all jobs, or stopped, or taken far longer than the job of @p kind
+ * does.
  * @return MASKED for now if it ended them */
 outcome_t drain(const rig_t *rig, stand_t *stand, kind_t kind);
 /** Runs one job and judges it by memory and completion. */
 outcome_t run_one(const rig_t *rig, stand_t *stand, kind_t kind);
-/** Runs the jobs again with the original memory and an empty ring. @return whether they do not
- * end */
+/** Resets the core by its register; the ring is then empty, and memory as before the jobs. @return
+ * whether the reset does not end */
 int soft_reset(const rig_t *rig, stand_t *stand);
 
 #endif

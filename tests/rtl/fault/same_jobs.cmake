@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two forms of a core, ONE and OTHER, must print the same cycles and bits for random jobs, and at
-# least one job.
+# least 40 jobs.
 foreach(core ONE OTHER)
   execute_process(COMMAND ${${core}} jobs OUTPUT_VARIABLE said_${core} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

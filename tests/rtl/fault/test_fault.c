@@ -3,23 +3,23 @@
 // structure.
 //
 // usage: test_fault INJECTIONS [SEED]
-//   So many for each structure; a table. Fails if no fault had any effect, or if one in a memory,
-//   whose words have parity, stayed silent.
+//   Flips so many bits of each structure and prints a table. Fails if no fault had any effect, or
+//   if one in a memory, whose words have parity, stayed silent.
 //
 // usage: test_fault memories [SEED]
-//   Of each memory every word at once. Fails if one never ends a job.
+//   Flips a bit of every word of a memory at once, for each memory. Fails if one never ends a job
+//   with an error, or lets one end with wrong results.
 //
 // usage: test_fault deadlock [SEED]
-//   A job that waits for one that never comes. Fails if the watchdog does not say so, or a soft
+//   A job waits for one that never comes. Fails if the watchdog does not say so, or a soft
 //   reset does not help.
 //
 // usage: test_fault jobs [SEED]
-//   Without faults: cycles, counters and results of random jobs, to be compared with those of
-//   another form.
+//   Prints the cycles, counters and results of random jobs without faults, to be compared with
+//   those of another form.
 //
 // usage: test_fault reset [SEED]
-//   Sums that have changed when a soft reset comes. Fails if the job after it is not as without
-//   them.
+//   Flips a bit of sums when a soft reset comes. Fails if the job after it is not as without that.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 """usage: run.py FLAT.v CONFIGURATION SOURCE BUILD
 
 Builds the program in BUILD with the flat Verilog release through Verilator, in the place of that configuration's
-RTL, and compares GEMMs of odd shapes and each type of D, the three of a step, and where there is a QUANT engine what
-that makes of tensors, with the golden model."""
+RTL. Compares with the golden model: GEMMs of odd shapes and each type of D, the three GEMMs of a step, and, if there is
+a QUANT engine, the tensors that it quantizes."""
 
 import itertools
 import json

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4_command with any descriptors in the ring, up to eight, engines that work for up to six
 // cycles, and a memory that answers within two: order, dependences, completions, and absence of
-// deadlock. The module below replaces the unit that fetches and checks descriptors; exponents are
-// values. Bounded: all behaviours within the depth.
+// deadlock. The module below replaces the unit that fetches and checks descriptors; exponents come
+// from the descriptor, not from slots. Bounded: all behaviours within the depth.
 module ufp4_front
   import ufp4_spec_pkg::*;
 #(
@@ -29,8 +29,8 @@ module ufp4_front
   output logic                            rd_rsp_ready_o,
   input  logic [8*BusBytes-1:0]           rd_rsp_data_i
 );
-  // There is a job whenever rd_rsp_i.valid says so; it is refused if bit 1023 of the descriptor is
-  // set, and lost with an error.
+  // There is a job whenever rd_rsp_i.valid says so; it is lost if rd_rsp_i has an error, and refused
+  // if bit 1023 of the descriptor is set.
   logic [31:0] next_q;
   logic valid_q, lost_q;
   logic [8*DESCRIPTOR_BYTES-1:0] desc_q;

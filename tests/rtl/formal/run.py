@@ -3,8 +3,8 @@
 
 Proves one unit with SymbiYosys: says how many assertions and covers it has, proves the assertions, reaches the covers,
 and then breaks the unit in each of the ways listed here, one at a time: each broken one must fail its proof. --shallow:
-only that its assertions hold in the first cycles, as many as take some seconds, and that what the ways to break it
-change stands in the RTL."""
+only proves its assertions for the first cycles, as many as take some seconds, and checks that the text that each way to
+break it replaces is in the RTL."""
 
 import pathlib
 import re
@@ -20,8 +20,8 @@ SECONDS = 3600
 class Unit:
     """files: of the RTL. bugs: (file, text, its replacement). mode: prove (k-induction) or bmc (all behaviours within
     depth). Covers and bugs are searched in `seen` cycles after an induction, and otherwise within depth, because a
-    bounded proof must reach what it claims to find. narrow: parameters for these searches. shallow: the cycles of
-    --shallow, which has the parameters of the proof. top: the harness, if it is not formal_UNIT."""
+    bounded proof must reach what it claims to find. narrow: parameters for these searches and for --shallow.
+    shallow: the cycles of --shallow. top: the harness, if it is not formal_UNIT."""
 
     def __init__(self, files, bugs, mode="prove", depth=4, parameters=(), seen=20, narrow=(), shallow=2, top=None):
         self.files, self.bugs, self.mode, self.depth, self.parameters = files, bugs, mode, depth, parameters

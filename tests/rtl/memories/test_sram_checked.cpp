@@ -44,7 +44,7 @@ class Memory {
   unsigned below(unsigned n) {
     return static_cast<unsigned>(check_below(&random_, n));
   }
-  /** Makes a random access at the next tick. */
+  /** Writes random bits at the next tick. */
   void write(unsigned index) {
     Word word = {};
     for (unsigned bit = 0; bit < width_; bit++) word.bits[bit / 32] |= below(2) << bit % 32;

@@ -3,7 +3,7 @@
 
 Mutation test of one unit, with the modules inside it: yosys builds a sample of N mutants, the same for the same seed,
 into one netlist, a number picks one, and the test rtl.vectors.UNIT runs on each. Prints which are killed and which
-survive; some of those no test can see, so their number is for the reader. Fails if a mutant cannot be built, if the
+survive. No test can see some of those, so survivors are no failure. Fails if a mutant cannot be built, if the
 netlist without a mutation fails the test, or if no mutant does."""
 
 import argparse

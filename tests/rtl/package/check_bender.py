@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: check_bender.py RTL_DIR VERILATOR   Bender's manifest, read as Bender does: its keys, the files that each
 target has, in their order, and that Verilator elaborates the core of them. Bender itself is in no registry that the
-tests reach; it has no parameters."""
+tests reach. A manifest cannot set parameters."""
 
 import pathlib
 import subprocess

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# check_ecp5_board.sh FUSESOC VERILATOR ROOT WORK BOARD CONFIGURATION: checks the FuseSoC project of
-# a board with an ECP5. Its Verilog is that of the configuration with the memory of the board, has
-# no parameters, and can be read by Verilator with the cells of the FPGA; the clock cell has its
-# settings as attributes; and the tools get the pins, device and speed of the board.
+# Checks the FuseSoC project of a board with an ECP5. Its Verilog is that of the configuration with
+# the memory of the board, has no parameters, and can be read by Verilator with the cells of the
+# FPGA; the clock cell has its settings as attributes; and the tools get the pins, device and speed of the board.
 # usage: check_ecp5_board.sh FUSESOC VERILATOR ROOT WORK BOARD CONFIGURATION
 set -euo pipefail
 fusesoc=$1 verilator=$2 root=$3 work=$4 board=$5 configuration=$6

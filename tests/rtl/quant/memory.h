@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the engine's two clients see: latency, random stalls, errors on request, and a
-// watch over the rules of docs/ip/architecture.md. Tests only.
+// The memory that the clients of an engine, QUANT or GEMM, see: latency, random stalls, errors on
+// request, and a watch over the rules of docs/ip/architecture.md. Tests only.
 #ifndef UFP4_TEST_QUANT_MEMORY_H
 #define UFP4_TEST_QUANT_MEMORY_H
 

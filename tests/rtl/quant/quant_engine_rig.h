@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The QUANT engine on a memory with latency and stalls: runs a job and compares every byte of
-// memory, exponents, flags and errors with the golden model. Compiled once for each bus width.
-// Tests only.
+// memory, exponents, flags and errors with the golden model. Compiled once for each engine of
+// CMakeLists.txt. Tests only.
 #ifndef UFP4_QUANT_ENGINE_RIG_H
 #define UFP4_QUANT_ENGINE_RIG_H
 

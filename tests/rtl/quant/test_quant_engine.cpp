@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole QUANT engine on a memory with latency and stalls: every byte of memory after a job, the
-// exponents of AMAX, flags, errors and cycles, against the golden model. Built once for each bus
-// width.
+// exponents of AMAX, flags and errors against the golden model, and cycles against a bound. Built
+// once for each engine of CMakeLists.txt.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assertions of rtl/sva on forged pins: they are silent about legal traffic, and each rule that
-// is broken is named by the one assertion that it is.
+// The assertions of rtl/sva on forged pins: they are silent about legal traffic, and a broken rule
+// is reported by its own assertion and no other.
 #include <fcntl.h>
 #include <unistd.h>
 #include <verilated.h>
@@ -182,8 +182,7 @@ constexpr uint16_t kControl = 0x20, kIrqStatus = 0x28, kIrqMask = 0x2C;
 const Step irq_rises = DO(v.irq_o = 1);
 const Step irq_falls = DO(v.irq_o = 0);
 
-// --- Rules, each broken; a core without QUANT on a bus of 8 bytes, with rows of 128 bytes of sums
-// -
+// --- Rules, each broken; a core without QUANT on a bus of 8 bytes, with 128 bytes of sums a row --
 
 const std::vector<Case> &faults() {
   static const std::vector<Case> cases = {

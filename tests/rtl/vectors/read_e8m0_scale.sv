@@ -18,8 +18,8 @@ module read_e8m0_scale;
       read_record;
       en = 2'b01;
       tick;
-      // Another block is at the inputs before the first stage moves, before the second moves, and
-      // with it; then none.
+      // From now on another block is at the inputs: while neither stage moves, while the second
+      // moves, and afterwards.
       {in_power, in_normal} = ~{in_power, in_normal};
       en = 2'b00;
       tick;
