@@ -444,7 +444,7 @@ TEST(a_core_that_falls_asleep_holds_up_no_host) {
   sc_core::sc_start();
 }
 
-/** An idle millisecond costs no cycles; then the core wakes. */
+/** An idle millisecond costs fewer than 200 cycles; then the core wakes. */
 TEST(an_idle_core_sleeps) {
   Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
     rig.set_up();

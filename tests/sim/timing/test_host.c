@@ -97,7 +97,8 @@ SLOW_TEST(soft_reset_amid_jobs_is_the_same) {
   }
 }
 
-// The latency exceeds the watchdog's limit; the host looks in time, or too late.
+// The latency exceeds the watchdog's limit in six of eight runs; the host looks in time, or too
+// late.
 TEST(watchdog_is_the_same) {
   for (unsigned i = 0; i < 8; i++) {
     twin_t *twin = twin_open("small", (twin_memory_t){900, 0, 0, NULL}, 0);

@@ -108,7 +108,7 @@ FULL_TEST(equals_configuration) {
   compare(configuration != NULL ? configuration : "small", 2, 80);
 }
 
-// A sink that is full still gets the events under way, and after that cycles are skipped again.
+// A sink that is full still gets the events under way.
 TEST(ends_where_the_sink_does) {
   twin_t *twin = twin_open_lined("small", memories[0], 100);
   twin_job_t job = timing_gemm(twin, 60, 60, 60);

@@ -81,7 +81,7 @@ SLOW_TEST(equals_default) {
   compare((amount_t){"default", 12, 10, 2, 300, 0, 0});
 }
 
-// Ten times the amount for the configurations that every build simulates.
+// Several times the amount, for the configurations that every build simulates.
 FULL_TEST(equals_all) {
   compare((amount_t){"small", 12, 80, 10, 100, 0, 0});
   compare((amount_t){"small-fp32", 12, 40, 5, 100, 0, 0});

@@ -12,7 +12,8 @@ typedef struct {
 } waves_accesses_t;
 
 /** Counts the rising clock edges before which an enable is high, for each memory except parity, in
- * the form for cells. @return 0 if the file cannot be read, or has a memory of unknown kind. */
+ * the form for cells or FPGAs. @return 0 if the file cannot be read, or has a memory of unknown
+ * kind. */
 int waves_accesses(const char *path, const ufp4_configuration_t *core, waves_accesses_t *found);
 
 #endif
