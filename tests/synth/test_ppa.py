@@ -308,7 +308,7 @@ def test_rejects_times_and_areas_of_memories(folder):
 
 
 def test_all_units_are_no_cores(folder):
-    """Each of these takes minutes."""
+    """--all leaves out the cores, because each takes minutes."""
     prepare(folder)
     status, out, _ = ppa(folder, "--liberty", "a.lib", "--all")
     assert status == 0 and "threefry" in out and "core" not in out.split("\n% ")[0], out
