@@ -205,6 +205,7 @@ def formats(spec, note):
             "E8M0 scales without a transform; it makes elements mixed only with E4M3 scales and the parameter Mixed."
         ),
         "In all other rows with core the host quantizes, with the same bits, and the core only multiplies.",
+        "The parameter Formats limits what a core [multiplies](#gemm), not what its QUANT makes.",
         "",
     ]
     out += combinations_table(spec["quantize_combination"], common.QUANTIZE_KEYS)
@@ -212,6 +213,10 @@ def formats(spec, note):
         "### GEMM",
         "",
         "Both operands have the same scale format; their elements may differ.",
+        (
+            "A core with Formats all multiplies every element in the rows with core, with Formats e2m1 only E2M1, with "
+            "Formats uniform E1M2 and INT4, and with Formats e1m2 only E1M2."
+        ),
         "With the contract nv a core does not add C; the model and a GPU begin the sum with C.",
         "The contract nv on a GPU needs compute capability 12.x.",
         "",

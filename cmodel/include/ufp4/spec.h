@@ -201,7 +201,7 @@ typedef struct {
     {1u, 8u, 1u, 5u, 1u, 1u, 1u, 7u}, \
     {1u, 8u, 2u, 1u, 1u, 1u, 1u, 7u}, \
     {1u, 8u, 2u, 4u, 1u, 1u, 1u, 3u}, \
-    {1u, 14u, 3u, 5u, 1u, 1u, 1u, 1u}, \
+    {1u, 6u, 3u, 5u, 1u, 1u, 1u, 1u}, \
     {2u, 7u, 1u, 3u, 2u, 1u, 6u, 7u}, \
     {3u, 7u, 1u, 3u, 1u, 1u, 1u, 5u}, \
     {3u, 7u, 2u, 1u, 1u, 1u, 1u, 5u}, \
