@@ -86,7 +86,7 @@ static void print_cores(const report_case_t *line) {
   printf(" %s ", line->split != NULL ? line->split : "-");
   for (int i = 0; i < line->cores && !isnan(line->cycles); i++)
     printf("%s%" PRIu64, i == 0 ? "" : ",", line->core_cycles[i]);
-  if (isnan(line->cycles)) fputs("nan", stdout);
+  if (isnan(line->cycles)) fputs("-", stdout);
 }
 
 // The widths are those of the column names.
@@ -94,13 +94,13 @@ static void print_case(const report_case_t *line) {
   printf("  %-5s %-6s %4" PRId64 " %4" PRId64 " %4" PRId64 " ", line->pass, line->format, line->m,
          line->n, line->k);
   if (isnan(line->cycles)) {
-    printf("%7s %12s %13s %8s %13s ", "nan", "nan", "nan", "-", "nan");
+    printf("%7s %12s %13s %8s %13s ", "-", "-", "-", "-", "-");
   } else {
     printf("%7.0f %12.1f %13.1f %8s %13.1f ", line->cycles, line->util_percent, line->bound_percent,
            line->bound_by, line->stall_percent);
   }
   if (line->mismatches < 0) {
-    printf("%10s ", "nan");
+    printf("%10s ", "-");
   } else {
     printf("%10" PRId64 " ", line->mismatches);
   }

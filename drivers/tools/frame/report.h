@@ -8,7 +8,7 @@
 #include "split.h"
 #include "ufp4.h"
 
-/** A line. A real column without a meaning is NaN ("nan", in JSON null). */
+/** A line. A real column without a meaning is NaN, printed as "-", in JSON null. */
 typedef struct {
   const char *pass;    ///< "fprop", "dgrad", "wgrad" or "gemm"
   const char *format;  ///< element format, "e1m2"
