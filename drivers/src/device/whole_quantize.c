@@ -35,8 +35,8 @@ ufp4_status_t ufp4_quantize_on_core(const ufp4_quantize_t *how, const ufp4_confi
     ufp4_message_set(why, "QUANT makes no scales of 16 x 16 tiles");
   } else if (how->elem == UFP4_ELEM_MIXED && !core->mixed) {
     ufp4_message_set(
-        why, "QUANT of %s makes no elements mixed; with mixed=1, as in small-mixed, it does",
-        core->name);
+        why, "QUANT of %s makes no elements mixed; with %smixed=1, as in small-mixed, it does",
+        core->name, core->formats == UFP4_FORMATS_ALL ? "" : "formats=all and ");
   } else if (how->rht == UFP4_RHT_BF16) {
     ufp4_message_set(why, "QUANT has no transform that rounds to BF16");
   } else if (how->scale == UFP4_SCALE_E8M0 && how->rht != UFP4_RHT_NONE) {
