@@ -34,6 +34,7 @@ Results go to standard output, and everything else to standard error.
 | `UFP4_CUDA_LIBRARY=FILE` | selects another `libufp4_cuda.so`, also for the Python package |
 | `UFP4_PYTHON=PROGRAM` | selects the Python that compares and draws for `train`, `explore`, `bias --plot` and `ppa -o`; it needs [`ufp4[report]`](../howto/python.md#pages-of-your-runs), and the launcher provides one |
 | `UFP4_BUILD=FOLDER` | selects the launcher's build folder, `build/release` by default |
+| `UFP4_TEST_SEED=N` | seeds the numbers that [tests](#ufp4-test) draw at random, 0 to 2147483647; by default 0, and with `--full` a new one, which is printed |
 
 [Files](files.md) describes the outputs and the columns of the tables.
 [Formats](../ip/formats.md#what-goes-together) lists the scales and contracts of each backend.
@@ -62,6 +63,10 @@ If the program was killed, a file `.hier` remains beside the trace, which wavefo
 A simulated core has one contract (accumulation mode); the [data sheet](../ip/datasheet.md#configurations) lists all configurations.
 `./ufp4` builds a configuration that it does not always build when `--config` names it.
 The core quantizes to E4M3 and E8M0 scales in 1-D blocks; the host makes all other scales, and the program says so.
+
+`--check` names another backend, because a backend equals itself whatever it computes; only `layer --cores` may name the same one, which then works as one core.
+When the host quantizes, it runs the golden model, so `quantize` refuses `--check` if that would compare the golden model with itself, and refuses `--trace` and `--timeline`, which would be empty.
+`layer` compares the outputs, which the core computes; a GEMM that the host runs in BF16 is not compared, and its verdict is `-`.
 
 `--c`, `--alpha`, `--out i64` and `--accumulate-in` work with every backend.
 `--c` with `--accumulate nv` works only on `model` and `cuda`, and with alpha and tensor scales of 1 (exponents 0), because the sum begins with C.

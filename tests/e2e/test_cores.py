@@ -13,7 +13,7 @@ def check_cores(backend, *options, shapes=((37, 70, 33), (50, 33, 129), (3, 5, 1
     """The shapes are uneven, and some have fewer stripes than there are cores."""
     for shape in shapes:
         tensors(*shape)
-        for cores in range(1, 5):
+        for cores in range(2 if backend == "model" else 1, 5):
             for split in ("tokens", "n", "auto") if cores > 1 else ("auto",):
                 words = ["--split", split] if cores > 1 else []
                 result = layer("--backend", backend, "--check", "model", "--cores", cores, *words, *options)
@@ -89,6 +89,7 @@ def test_cores_share_what_the_host_quantizes():
         check_equal(result["verdict"], "equal", recipe)
         if recipe == "own.json":
             check_equal([c["split"] is None for c in result["cases"]], [False, True, False], "DGRAD is the host's")
+            check_equal([c["verdict"] for c in result["cases"]], ["equal", "-", "equal"], "DGRAD is not compared")
 
 
 def test_rejects_numbers_of_cores():
@@ -105,6 +106,9 @@ def test_rejects_cores_for_what_the_host_multiplies():
     write_recipe("half.json", elem="e1m2", rht="integer", bf16_passes=["dgrad"])
     for words in (["--recipe", "bf16"], ["--recipe", "fp32"], ["--recipe", "half.json", "--pass", "dgrad"]):
         rejects(2, "--cores: the host multiplies", "layer", *XWD, "-o", "out", "--cores", "3", *words)
+    words = ["layer", *XWD, "-o", "out", "--recipe", "half.json", "--pass", "dgrad"]
+    for options in (["--check", "tlm"], ["--backend", "tlm", "--timeline", "t.json"]):
+        rejects(2, "--recipe half runs these passes on the host: leave --backend", *words, *options)
     layer("--recipe", "half.json", "--pass", "wgrad", "--cores", "3", "--check", "model")
 
 

@@ -145,12 +145,30 @@ def test_what_no_engine_makes_the_host_does_and_says():
             ["--elem", "mixed"],
             "QUANT of small makes no elements mixed; with mixed=1, as in small-mixed, it does",
         ),
+        (
+            "small-uniform",
+            ["--elem", "mixed"],
+            "QUANT of small-uniform makes no elements mixed; with formats=all and mixed=1, as in small-mixed, it does",
+        ),
         ("tiny", ["--elem", "e1m2"], "tiny has no QUANT engine"),
     ):
-        done = passes(
-            "quantize", "X.npy", *Q, *how, "--backend", "tlm", "--config", config, "--check", "model", "--stats"
-        )
-        check(f"ufp4 quantize: the host quantizes for tlm: {why}\n" in done.err and "host" in done.out, f"{done}")
+        words = ["quantize", "X.npy", *how, "--config", config]
+        done = passes(*words, *Q, "--backend", "tlm", "--stats")
+        check_equal(done.err, f"ufp4 quantize: the host quantizes for tlm: {why}\n", f"{done}")
+        check("host" in done.out, f"{done}")
+        # The golden model would be compared with itself, and no job would be in the timeline.
+        for option, value in (("check", "model"), ("timeline", "t.json")):
+            told = f"the host quantizes ({why}): leave --{option} out"
+            rejects(2, told, *words, "-o", "new.safetensors", "--backend", "tlm", f"--{option}", value)
+        rejects(2, f"({why}): leave --check out", *words, "-o", "new.safetensors", "--check", "tlm")
+        check(not pathlib.Path("t.json").exists(), "a timeline")
+
+
+def test_rejects_waveforms_where_the_host_quantizes_on_rtl():
+    stand.write_npy("X.npy", stand.gaussian(16, 32))
+    how = ["--elem", "e2m1", "--scale", "nvfp4", "--backend", "rtl", "--config", "small", "--trace", "t.fst"]
+    rejects(2, "the host quantizes (QUANT makes no nvfp4 scales): leave --trace out", "quantize", "X.npy", *Q, *how)
+    check(not pathlib.Path("t.fst").exists(), "waveforms")
 
 
 def test_a_layer_says_why_the_host_quantizes():

@@ -198,7 +198,7 @@ def test_rejects_recipes():
     tensors(4, 5, 6)
     rejects(2, "'ufp8' is not one of", "layer", *XWD, "-o", "out", "--recipe", "ufp8")
     rejects(2, "own.json", "layer", *XWD, "-o", "out", "--recipe", "own.json")
-    for words in (["--check", "model"], ["--backend", "rtl"], ["--backend", "rtl", "--check", "model"]):
+    for words in (["--check", "rtl"], ["--backend", "rtl"], ["--backend", "rtl", "--check", "model"]):
         rejects(2, "--recipe bf16 runs on the host", "layer", *XWD, "-o", "out", "--recipe", "bf16", *words)
 
 

@@ -50,7 +50,7 @@ def test_examples_work():
     passes("quantize", "W.npy", "-o", "W.safetensors", "--recipe", "ufp4", "--role", "w", "--pass", "fprop")
     for command in ["quantize", "dequantize", "cast", "random", "vectors", "info", "gemm", "layer"]:
         example = passes(command, "--help").out.split("Example:\n")[1].strip()
-        words = shlex.split(example.replace("--backend rtl", "--backend model"))
+        words = shlex.split(example.replace("--backend rtl --check model", ""))
         passes(*words[1:])
 
 
@@ -345,6 +345,15 @@ def test_rejects_options_of_the_simulated_core_without_one():
         rejects(2, f"{option} goes with --backend", "info", option, value)
         rejects(2, "backend cuda is none", "gemm", "A", "B", "-o", "D.npy", "--backend", "cuda", option, value)
         rejects(2, "A: ", "gemm", "A", "B", "-o", "D.npy", "--check", "rtl", option, value)
+
+
+def test_rejects_a_backend_compared_with_itself():
+    quantize = ["quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2"]
+    for words in (quantize, ["gemm", "A", "B", "-o", "D.npy"], ["layer", "X", "W", "dY", "-o", "out"]):
+        for backend in ("model", "tlm", "rtl"):
+            told = f"--check {backend} is the backend that computes; name another"
+            rejects(2, told, *words, "--backend", backend, "--check", backend)
+        rejects(2, "--check model is the backend that computes", *words, "--check", "model")
 
 
 def test_rejects_waveforms_of_what_has_no_signals():

@@ -255,6 +255,20 @@ def test_tensor_exponent_from_outside_saturates():
     check_equal((metadata["flags"], metadata["tensor_exponent"]), ("", "-32768"), "metadata")
 
 
+def test_says_that_a_tensor_exponent_does_not_fit():
+    stand.write_npy("X.npy", [[1.0, -1.75] * 16, [0.0] * 32, [448.0] * 32])
+    for elem in ("e1m2", "int4", "mixed"):
+        words = ["quantize", "X.npy", *Q, "--elem", elem, "--tensor-exponent"]
+        small = "ufp4 quantize: --tensor-exponent -30 is too small: every code is 0\n"
+        large = "ufp4 quantize: --tensor-exponent {} is too large: {} of 6 scales are 448, which is the largest\n"
+        check_equal(passes(*words, -30).err, small, elem)
+        check_equal(passes(*words, 0).err, "", f"{elem}: it fits")
+        check_equal(passes(*words, 4).err, large.format(4, 2), elem)
+        check_equal(passes(*words, 20).err, large.format(20, 4), elem)
+    stand.write_npy("X.npy", [[0.0] * 32])
+    check_equal(passes(*words, -30).err, "", "a tensor of zeros")
+
+
 def test_same_bits_every_time():
     first = quantize("--elem", "e2m1", "--round", "sr", "--seed", 3)
     check_equal(quantize("--elem", "e2m1", "--round", "sr", "--seed", 3), first, "again")

@@ -6,6 +6,7 @@ import pathlib
 
 import stand
 from stand import check, check_equal, listing, passes, rejects, slow
+from trainings import demo
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 AB = ["A.safetensors", "B.safetensors"]
@@ -79,6 +80,13 @@ def test_training_has_the_losses_of_the_model():
     check("cycles" not in plain, f"cycles of the model: {plain}")
     check(f"<td>{cycles}</td>" in pathlib.Path("tlm/report.html").read_text(), "cycles in the report")
     check_equal(*(pathlib.Path(name, "losses.csv").read_text() for name in ("tlm", "model")), "losses")
+
+
+def test_a_demo_says_where_the_host_quantizes():
+    words = [*demo(), "--backend", "tlm", "--config", "small", "--recipe"]
+    check_equal(passes(*words, "ufp4").err, "", "the core quantizes")
+    told = "ufp4 demo: recipe nvfp4: the host quantizes for tlm: QUANT makes no nvfp4 scales"
+    check(passes(*words, "nvfp4").err.startswith(told), "the host quantizes")
 
 
 def test_info_reports_the_timed_model():

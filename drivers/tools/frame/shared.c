@@ -251,10 +251,17 @@ static int check_written(const cli_command_t *command, const cli_device_t *devic
   return CLI_GO_ON;
 }
 
-// A port can be opened only once, at any speed; two different boards can be compared.
-static int check_board(const cli_command_t *command, const cli_device_t *device,
+// A backend compared with itself is equal whatever it computes, unless several of its cores share
+// the work. A board's port can be opened only once, at any speed; two boards can be compared.
+static int check_other(const cli_command_t *command, const cli_device_t *device,
                        const char *check) {
-  if (check == NULL || !is_board(check) || !is_board(device->backend)) return CLI_GO_ON;
+  if (check == NULL) return CLI_GO_ON;
+  if (!is_board(check)) {
+    if (device->is_shared || strcmp(check, device->backend) != 0) return CLI_GO_ON;
+    return cli_fail(command, CLI_USAGE, "--check %s is the backend that computes; name another",
+                    check);
+  }
+  if (!is_board(device->backend)) return CLI_GO_ON;
   const char *behind = strncmp(check, "fpga", 4) == 0 ? "@" : "";
   const size_t length = strcspn(device->backend, behind);
   if (length != strcspn(check, behind) || strncmp(check, device->backend, length) != 0)
@@ -269,7 +276,7 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
   if (!is_simulated(device->backend) && (check == NULL || !is_simulated(check)))
     end = check_simulated(command, options, device,
                           is_core(device->backend) || (check != NULL && is_core(check)));
-  if (end == CLI_GO_ON) end = check_board(command, device, check);
+  if (end == CLI_GO_ON) end = check_other(command, device, check);
   if (end == CLI_GO_ON) end = check_timing(command, device, check);
   return end == CLI_GO_ON ? check_written(command, device, check) : end;
 }
@@ -326,8 +333,7 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
   const int first = name == device->backend;
-  if (has_waveforms(name) && (first || !has_waveforms(device->backend)))
-    options.trace_path = device->trace;
+  if (has_waveforms(name)) options.trace_path = device->trace;
   if (has_timeline(name) && (first || !has_timeline(device->backend)))
     options.timeline_path = device->timeline;
   options.timing_only = device->timing_only;
@@ -432,6 +438,14 @@ int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
       .tokens = 64, .cin = 64, .cout = 64, .passes = UFP4_PASSES_ALL};
   ufp4_linear_t *linear = NULL;
   ufp4_status_t status = ufp4_linear_create(device, &smallest, &quantized, &linear);
+  if (ufp4_linear_quantizes_on_host(linear)) {
+    ufp4_device_info_t info;
+    ufp4_message_t why = {0};
+    ufp4_device_info(device, &info);
+    (void)ufp4_recipe_on_core(&quantized, smallest.passes, &info.configuration, &why);
+    fprintf(stderr, "ufp4 %s: recipe %s: the host quantizes for %s: %s\n", command->name,
+            recipe->name, info.backend, why.text);
+  }
   ufp4_linear_free(linear);
   return status == UFP4_OK ? CLI_GO_ON
                            : cli_fail_status(command, status, ufp4_device_message(device));

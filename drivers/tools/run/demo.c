@@ -297,6 +297,8 @@ static int run_parts(demo_t *demo) {
   if (end == CLI_GO_ON) end = check_room(demo);
   int64_t context = trainer_options(a).shape.context;
   if (end == CLI_GO_ON) end = cli_text_read(&cli_demo, a->text_name, context, &demo->text);
+  if (end == CLI_GO_ON && strcmp(a->device.backend, "model") == 0)
+    fprintf(stderr, "ufp4 demo: --backend model compares the golden model with itself\n");
   if (end == CLI_GO_ON) end = part_one(demo);
   if (end == CLI_GO_ON) end = part_two(demo);
   return end == CLI_GO_ON ? part_three(demo) : end;

@@ -242,10 +242,36 @@ static int run_on_backend(const choices_t *c, const char *backend, const ufp4_ma
       ufp4_device_quantize_stats(device, in, &how, &result->operand, &result->stats);
   if (status != UFP4_OK) end = cli_fail_status(&cli_quantize, status, ufp4_device_message(device));
   const int closed = cli_device_close(&cli_quantize, device);
-  if (end == CLI_GO_ON && result->stats.why.text[0] != '\0' && c->device.timeline == NULL)
-    fprintf(stderr, "ufp4 quantize: the host quantizes for %s: %s\n", backend,
-            result->stats.why.text);
   return end != CLI_GO_ON ? end : closed;
+}
+
+static int is_by_host(const result_t *result) {
+  return result->stats.why.text[0] != '\0';
+}
+
+static int is_by_golden_model(const result_t *result) {
+  return is_by_host(result) || strcmp(result->info.backend, "model") == 0;
+}
+
+// Says for which backends the host quantized. Refuses what that leaves without content: a trace or
+// a timeline of no job, and a comparison of the golden model with itself.
+static int check_place(const choices_t *c, const result_t *got, const result_t *want) {
+  const int no_engine = !got->stats.on_core && !want->stats.on_core;
+  const int same = c->check != NULL && is_by_golden_model(got) && is_by_golden_model(want);
+  const char *option = no_engine && c->device.timeline != NULL ? "timeline"
+                       : no_engine && c->device.trace != NULL  ? "trace"
+                       : same                                  ? "check"
+                                                               : NULL;
+  if (option != NULL)
+    return cli_fail(&cli_quantize, CLI_USAGE, "the host quantizes (%s): leave --%s out",
+                    is_by_host(got) ? got->stats.why.text : want->stats.why.text, option);
+  if (is_by_host(got))
+    fprintf(stderr, "ufp4 quantize: the host quantizes for %s: %s\n", c->device.backend,
+            got->stats.why.text);
+  if (is_by_host(want))
+    fprintf(stderr, "ufp4 quantize: the host quantizes for %s: %s\n", c->check,
+            want->stats.why.text);
+  return CLI_GO_ON;
 }
 
 static int64_t compare(const result_t *got, const result_t *want) {
@@ -330,6 +356,30 @@ static int print_stats(const choices_t *c, const result_t *got, const result_t *
   return cli_json_print(&cli_quantize, json, 6);
 }
 
+// A derived exponent fits the largest number. A given one may be too large for some blocks, or so
+// small that all numbers become zero. The scale of a block of zeros is 0, and no other one is.
+static void print_fit(const choices_t *c, const ufp4_operand_t *q) {
+  enum { LARGEST = 0x7E };
+  const uint8_t magnitude = q->elem == UFP4_ELEM_INT4 ? 0xFF : 0x77;
+  const int64_t count = q->rows * q->scale_blocks, bytes = q->rows * q->blocks * 8;
+  int64_t largest = 0, numbers = 0, first = 0;
+  if (!c->exponent_given || c->device.timing_only) return;
+  for (int64_t i = 0; i < count; i++) {
+    const int scale = q->scales[i] & 0x7F;
+    largest += scale == LARGEST;
+    numbers |= scale > 0 && scale <= LARGEST;
+  }
+  while (first < bytes && (q->codes[first] & magnitude) == 0) first++;
+  if (q->flags & UFP4_FLAG_ROW_SATURATED)
+    fprintf(stderr,
+            "ufp4 quantize: --tensor-exponent %d is too large: %" PRId64 " of %" PRId64
+            " scales are 448, which is the largest\n",
+            q->exponent, largest, count);
+  if (numbers && first == bytes)
+    fprintf(stderr, "ufp4 quantize: --tensor-exponent %d is too small: every code is 0\n",
+            q->exponent);
+}
+
 static int finish(const choices_t *c, const result_t *got, int64_t mismatches) {
   const ufp4_operand_t *q = &got->operand;
   if (mismatches < 0) return CLI_OK;
@@ -371,10 +421,8 @@ static int quantize(const choices_t *c, const char *input, const ufp4_matrix_t *
   int end = try_check(c);
   if (end == CLI_GO_ON) end = run_on_backend(c, c->device.backend, in, got);
   if (end == CLI_GO_ON && c->check != NULL) end = run_on_backend(c, c->check, in, want);
+  if (end == CLI_GO_ON) end = check_place(c, got, want);
   if (end != CLI_GO_ON) return end;
-  if (c->device.timeline != NULL && !got->stats.on_core && !want->stats.on_core)
-    return cli_fail(&cli_quantize, CLI_USAGE, "the host quantizes (%s): leave --timeline out",
-                    got->stats.why.text[0] != '\0' ? got->stats.why.text : want->stats.why.text);
   if (c->check != NULL) mismatches = compare(got, want);
   if (c->stats || c->json || c->device.timing_only) end = print_stats(c, got, want, mismatches);
   if (end == CLI_GO_ON) end = cli_printed();
@@ -383,6 +431,7 @@ static int quantize(const choices_t *c, const char *input, const ufp4_matrix_t *
   if (got->operand.flags & UFP4_FLAG_NAN) {
     cli_nan_print(&cli_quantize, input, c->rht == UFP4_RHT_BF16);
   }
+  print_fit(c, &got->operand);
   return finish(c, got, mismatches);
 }
 
