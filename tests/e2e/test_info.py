@@ -99,6 +99,11 @@ def test_rejects_a_selftest_of_no_device():
     rejects(2, "--selftest goes with --backend", "info", "--selftest")
 
 
+def test_rejects_files_of_a_run_without_one():
+    for option, value in (("--trace", "t.fst"), ("--timeline", "t.json")):
+        rejects(2, f"{option} goes with --selftest", "info", "--backend", "rtl", option, value)
+
+
 def test_rejects_unknown_backends():
     rejects(2, "no backend is called", "info", "--backend", "abacus")
     rejects(2, "needs a port: fpga:/dev/ttyUSB0", "info", "--backend", "fpga")

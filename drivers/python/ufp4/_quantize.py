@@ -225,14 +225,14 @@ def quantize(
     the recipe's.
 
     x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are
-    rounded to float32 first. elem "e2m1", "e1m2" or "int4"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32"; block
-    16, with e8m0 32, with e4m3 also 32, 64 or 128; layout "1d" (default) or "2d", 16 x 16; axis "row" (default), or
-    "col": of the transposed tensor; rht "off" (default), "on" or "bf16", with the signs rht_mask (a number of rht_size
-    bits; 0xD7E8 in each 16) and of rht_size 16 points (with e4m3 also 32 or 64); round "rne" (default) or "sr", by the
-    random bytes of seed and tensor_id (0, or by role and axis); scale_round "rne", "up", "down" or "46" (default "rne",
-    with e8m0 "down"); tensor_exponent t, from the data by default. All cores are used, but with scale "nvfp4", and with
-    "e4m3" in layout "2d", one; the result does not depend on it. recipe: a name, a dict or a :class:`Recipe`, with role
-    "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
+    rounded to float32 first. elem "e2m1", "e1m2", "int4" or "mixed"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32";
+    block 16, with e8m0 32, with e4m3 also 32, 64 or 128; layout "1d" (default) or "2d", 16 x 16; axis "row" (default),
+    or "col": of the transposed tensor; rht "off" (default), "on" or "bf16", with the signs rht_mask (a number of
+    rht_size bits; 0xD7E8 in each 16) and of rht_size 16 points (with e4m3 also 32 or 64); round "rne" (default) or
+    "sr", by the random bytes of seed and tensor_id (0, or by role and axis); scale_round "rne", "up", "down" or "46"
+    (default "rne", with e8m0 "down"); tensor_exponent t, from the data by default. All cores are used, but with scale
+    "nvfp4", and with "e4m3" in layout "2d", one; the result does not depend on it. recipe: a name, a dict or a
+    :class:`Recipe`, with role "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
 
     ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds
     NaN or Inf; the scales of those blocks are NaN.

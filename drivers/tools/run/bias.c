@@ -28,6 +28,7 @@ enum {
   CELLS = UFP4_ELEM_COUNT,  // mixed has no grid of its own, and therefore no cells
   MAX_DATA = 2,
   MAX_LINES = MAX_DATA * 2 * UFP4_ELEM_KINDS * 2,
+  SCALE_FP32 = 0,
   SCALE_BOTH = 2,
   SAMPLES = 1 << 14
 };
@@ -234,6 +235,10 @@ static int check(const bias_t *bias, int explicit_data) {
   if (bias->tensor != NULL && explicit_data) {
     return cli_fail(&cli_bias, CLI_USAGE,
                     "--rows and --cols are of the synthetic data: none of them with a TENSOR");
+  }
+  if (bias->scale == SCALE_FP32 && bias->scale_round != 0) {
+    return cli_fail(&cli_bias, CLI_USAGE,
+                    "--scale-round is of E4M3 scales: not with --scale fp32 alone");
   }
   if (bias->rht_mask > UINT16_MAX)
     return cli_fail(&cli_bias, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of 16 bits",

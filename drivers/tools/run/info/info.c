@@ -177,14 +177,19 @@ static int show_device(const cli_device_t *device, int selftest, int json) {
   return closed != CLI_GO_ON ? closed : end == CLI_GO_ON ? verdict : end;
 }
 
-// Device options are illegal if no device is opened.
-static int check(const cli_options_t *options, const cli_device_t *device) {
+// Device options are illegal if no device is opened, and files of a run if nothing runs.
+static int check(const cli_options_t *options, const cli_device_t *device, int selftest) {
   for (int i = 0; device->backend == NULL && i < options->count; i++) {
     const cli_option_t *option = &options->items[i];
     if (!option->given || strcmp(option->name, "json") == 0) continue;
     return cli_fail(&cli_info, CLI_USAGE, "--%s goes with --backend", option->name);
   }
-  return device->backend == NULL ? CLI_GO_ON : cli_device_check(&cli_info, options, device, NULL);
+  if (device->backend == NULL) return CLI_GO_ON;
+  const int end = cli_device_check(&cli_info, options, device, NULL);
+  if (end != CLI_GO_ON || selftest || (device->trace == NULL && device->timeline == NULL))
+    return end;
+  return cli_fail(&cli_info, CLI_USAGE, "--%s goes with --selftest",
+                  device->trace != NULL ? "trace" : "timeline");
 }
 
 static int run(int argc, char **argv) {
@@ -199,7 +204,7 @@ static int run(int argc, char **argv) {
                  "test the device's memory and a layer on it; status 1 if it fails");
   cli_option_add(&options, "json", CLI_FLAG, &json, NULL, "as JSON");
   int end = cli_parse(&cli_info, &options, argc, argv, 0, 0, NULL, NULL);
-  if (end == CLI_GO_ON) end = check(&options, &device);
+  if (end == CLI_GO_ON) end = check(&options, &device, selftest);
   if (selftest) device.options.memory_bytes = SELFTEST_BYTES;
   if (end == CLI_GO_ON)
     end =
