@@ -64,8 +64,8 @@ A simulated core has one contract (accumulation mode); the [data sheet](../ip/da
 `./ufp4` builds a configuration that it does not always build when `--config` names it.
 The core quantizes to E4M3 and E8M0 scales in 1-D blocks; the host makes all other scales, and the program says so.
 
-`--check` names another backend, because a backend equals itself whatever it computes; only `layer --cores` may name the same one, which then works as one core.
-When the host quantizes, it runs the golden model, so `quantize` refuses `--check` if that would compare the golden model with itself, and refuses `--trace` and `--timeline`, which would be empty.
+A backend equals itself whatever it computes, so a line on stderr says so if `--check` names the backend that computes; with `layer --cores` that backend then works as one core.
+When the host quantizes, it runs the golden model; `quantize` says so if `--check` then compares the golden model with itself, and refuses `--trace` and `--timeline`, which would be empty.
 `layer` compares the outputs, which the core computes; a GEMM that the host runs in BF16 is not compared, and its verdict is `-`.
 
 `--c`, `--alpha`, `--out i64` and `--accumulate-in` work with every backend.

@@ -61,8 +61,13 @@ def test_a_layer_equals_the_model():
 def test_a_tensor_is_quantized_by_the_host_where_the_core_has_no_engine():
     stand.write_npy("X.npy", stand.gaussian(16, 32))
     with Board() as board:
-        done = passes("quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2", "--backend", board.backend)
-        check(f"the host quantizes for {board.backend}: tiny has no QUANT engine\n" in done.err, f"{done}")
+        done = passes(
+            "quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2", "--backend", board.backend, "--check", "model"
+        )
+        check(
+            f"the host quantizes for {board.backend}: tiny has no QUANT engine\n" in done.err and "equal" in done.err,
+            f"{done}",
+        )
 
 
 @slow

@@ -266,12 +266,14 @@ def test_rejects_waveforms_over_another_file_on_rtl():
         "out",
         "--backend",
         "rtl",
+        "--check",
+        "rtl",
         "--config",
         "small",
         "--trace",
         "v.fst",
     )
-    check(os.path.getsize("v.fst") > 1000, "waveforms of a layer")
+    check(os.path.getsize("v.fst") > 1000, "waveforms of the first of two cores")
 
 
 def test_a_limit_on_file_sizes_says_a_line():

@@ -162,7 +162,7 @@ typedef struct {
   const char *trace, *timeline, *dram;
   int timing_only;
   int any_configuration;  ///< --config applies to every backend
-  int is_shared;          ///< cores share the work, so that --check may name the same backend
+  int is_shared;          ///< cores share the work: --check of the same backend compares with one
 } cli_device_t;
 
 /** Resolves --config: a name, parameters (base/configuration.h), or a FILE.toml of parameters,
@@ -182,9 +182,9 @@ void cli_device_add(cli_options_t *options, cli_device_t *device);
 void cli_device_add_timing(cli_options_t *options, cli_device_t *device);
 /** Refuses illegal values of --dram. @return CLI_GO_ON or the exit status. */
 int cli_dram(const cli_command_t *command, const char *name);
-/** Refuses options of the simulated core unless device->backend or @p check (or NULL) is one, a @p
- * check that is device->backend, and --timing-only if there is no tlm or results are to be
- * compared. @return CLI_GO_ON or the exit status. */
+/** Refuses options of the simulated core unless device->backend or @p check (or NULL) is one, and
+ * --timing-only if there is no tlm or results are to be compared. Says so if @p check is
+ * device->backend. @return CLI_GO_ON or the exit status. */
 int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                      const cli_device_t *device, const char *check);
 /** Refuses a --trace or --timeline that cannot be written, or that is one of the command's @p
@@ -195,7 +195,7 @@ int cli_device_check_trace(const cli_command_t *command, const cli_device_t *dev
  * is not a core. */
 json_t *cli_device_settings(const cli_device_t *device);
 /** Opens backend @p name (device->backend, or that of --check) with these options. If both
- * backends could write a timeline, only device->backend does. On failure *out is NULL
+ * backends could write waveforms, or a timeline, only device->backend does. On failure *out is NULL
  * and the message has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
                     ufp4_device_t **out);

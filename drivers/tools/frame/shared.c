@@ -251,15 +251,17 @@ static int check_written(const cli_command_t *command, const cli_device_t *devic
   return CLI_GO_ON;
 }
 
-// A backend compared with itself is equal whatever it computes, unless several of its cores share
-// the work. A board's port can be opened only once, at any speed; two boards can be compared.
+// Says that a backend compared with itself is equal whatever it computes, unless several of its
+// cores share the work. A board's port can be opened only once, at any speed; two boards can be
+// compared.
 static int check_other(const cli_command_t *command, const cli_device_t *device,
                        const char *check) {
   if (check == NULL) return CLI_GO_ON;
   if (!is_board(check)) {
-    if (device->is_shared || strcmp(check, device->backend) != 0) return CLI_GO_ON;
-    return cli_fail(command, CLI_USAGE, "--check %s is the backend that computes; name another",
-                    check);
+    if (!device->is_shared && strcmp(check, device->backend) == 0)
+      fprintf(stderr, "ufp4 %s: --check %s compares the backend with itself; name another\n",
+              command->name, check);
+    return CLI_GO_ON;
   }
   if (!is_board(device->backend)) return CLI_GO_ON;
   const char *behind = strncmp(check, "fpga", 4) == 0 ? "@" : "";
@@ -333,7 +335,8 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
   const int first = name == device->backend;
-  if (has_waveforms(name)) options.trace_path = device->trace;
+  if (has_waveforms(name) && (first || !has_waveforms(device->backend)))
+    options.trace_path = device->trace;
   if (has_timeline(name) && (first || !has_timeline(device->backend)))
     options.timeline_path = device->timeline;
   options.timing_only = device->timing_only;

@@ -293,8 +293,8 @@ static int run_parts(demo_t *demo) {
   if (end == CLI_GO_ON)
     end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, "model", &demo->model.device);
-  if (end == CLI_GO_ON) end = cli_recipe_check(&cli_demo, demo->core.device, &demo->recipe);
   if (end == CLI_GO_ON) end = check_room(demo);
+  if (end == CLI_GO_ON) end = cli_recipe_check(&cli_demo, demo->core.device, &demo->recipe);
   int64_t context = trainer_options(a).shape.context;
   if (end == CLI_GO_ON) end = cli_text_read(&cli_demo, a->text_name, context, &demo->text);
   if (end == CLI_GO_ON && strcmp(a->device.backend, "model") == 0)

@@ -253,14 +253,13 @@ static int is_by_golden_model(const result_t *result) {
   return is_by_host(result) || strcmp(result->info.backend, "model") == 0;
 }
 
-// Says for which backends the host quantized. Refuses what that leaves without content: a trace or
-// a timeline of no job, and a comparison of the golden model with itself.
+// Says for which backends the host quantized, and whether that leaves a comparison of the golden
+// model with itself. Refuses a trace or a timeline of no job.
 static int check_place(const choices_t *c, const result_t *got, const result_t *want) {
   const int no_engine = !got->stats.on_core && !want->stats.on_core;
   const int same = c->check != NULL && is_by_golden_model(got) && is_by_golden_model(want);
   const char *option = no_engine && c->device.timeline != NULL ? "timeline"
                        : no_engine && c->device.trace != NULL  ? "trace"
-                       : same                                  ? "check"
                                                                : NULL;
   if (option != NULL)
     return cli_fail(&cli_quantize, CLI_USAGE, "the host quantizes (%s): leave --%s out",
@@ -271,6 +270,8 @@ static int check_place(const choices_t *c, const result_t *got, const result_t *
   if (is_by_host(want))
     fprintf(stderr, "ufp4 quantize: the host quantizes for %s: %s\n", c->check,
             want->stats.why.text);
+  if (same && strcmp(c->check, c->device.backend) != 0)
+    fprintf(stderr, "ufp4 quantize: --check %s compares the golden model with itself\n", c->check);
   return CLI_GO_ON;
 }
 
