@@ -18,13 +18,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST = 600
 BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "fpga/README.md")
-HOUSE = ("cmodel", "docs", "drivers", "fpga", "rtl", "sim", "tests")
+FOLDERS = ("cmodel", "docs", "drivers", "fpga", "rtl", "sim", "tests")
 
 
 def sources():
     """Yields the files of the checked folders, and of the root."""
     yield from (path for path in sorted(ROOT.iterdir()) if path.is_file())
-    for folder in HOUSE:
+    for folder in FOLDERS:
         yield from sorted(
             path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
         )
@@ -74,7 +74,7 @@ def missing_files(page):
     placeholders, and headers are named as programs include them."""
     folders = []
     for number, line in prose(page):
-        names = [(ROOT, name) for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(HOUSE), line)]
+        names = [(ROOT, name) for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(FOLDERS), line)]
         cells = line.split("|")[1:-1]
         if not cells or not folders:  # a table's first row is its head
             folders = [re.search(r", in `(\w+/)`", cell) for cell in cells]

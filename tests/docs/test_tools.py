@@ -12,9 +12,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/tools"))
+import check_includes  # noqa: E402
 import claims  # noqa: E402
 import formats  # noqa: E402
-import house  # noqa: E402
 import pages  # noqa: E402
 import status  # noqa: E402
 import tables  # noqa: E402
@@ -94,7 +94,7 @@ def takes_good_ones():
         expect(faults(check, GOOD), [])
 
 
-HOUSE = """| files in | may include headers in |
+FOLDERS = """| files in | may include headers in |
 |---|---|
 | `sim` | `cmodel/base` |
 | `sim/deep`, `cmodel`, `drivers`, `fpga` | |
@@ -102,16 +102,16 @@ HOUSE = """| files in | may include headers in |
 
 
 def built(files):
-    """Returns the violations that house.py reports for a tree of these files, {name: includes}."""
+    """Returns the violations that check_includes.py reports for a tree of these files, {name: includes}."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        for name, includes in {house.PAGE: None, **files}.items():
+        for name, includes in {check_includes.PAGE: None, **files}.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(HOUSE if includes is None else "".join(f'#include "{one}"\n' for one in includes))
+            path.write_text(FOLDERS if includes is None else "".join(f'#include "{one}"\n' for one in includes))
         for name in ("drivers", "fpga", "sim/deep"):
             (root / name).mkdir(parents=True, exist_ok=True)
-        return list(house.violations(root))
+        return list(check_includes.violations(root))
 
 
 TREE = {
@@ -127,7 +127,7 @@ def takes_what_the_table_allows():
     expect(built(TREE), [])
 
 
-def rejects_headers_of_other_rooms():
+def rejects_headers_of_other_folders():
     expect(
         built(TREE | {"sim/b.c": ["base/file.h", "other.h"]}),
         ["sim/b.c:2: cmodel/other.h: the row of sim does not name its folder"],

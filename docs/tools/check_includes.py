@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks every include of C, C++ and CUDA against the table of docs/howto/house.md.
+"""Checks every include of C, C++ and CUDA against the table of docs/reference/folders.md.
 
-usage: house.py [FOLDER]     FOLDER: a checkout, by default this one
+usage: check_includes.py [FOLDER]     FOLDER: a checkout, by default this one
 A file may include headers of its own folder, and of the folders that the table names for it: in the row of its folder,
 or of the nearest folder above that has a row. A named folder stands for the folders in it, too. Headers that only a
 compiler's include path leads to (a library's, or one that a build makes) are not checked. Where headers of several
@@ -14,7 +14,7 @@ import posixpath
 import re
 import sys
 
-PAGE = "docs/howto/house.md"
+PAGE = "docs/reference/folders.md"
 FOLDERS = ("cmodel", "sim", "drivers", "fpga")
 HEADERS = (".h", ".hpp", ".cuh")
 SOURCES = tuple(suffix + template for suffix in (".c", ".cc", ".cpp", ".cu", *HEADERS) for template in ("", ".in"))
