@@ -48,7 +48,7 @@ BACKENDS = """## Backends
 | `tlm` | the timed model: cycles and counters of `rtl` without its signals, data of the golden model, or none with `--timing-only` |
 | `systemc` | the core as a SystemC module, in a process of its own: bits and cycles of `rtl` (see [virtual platform](../howto/virtual-platform.md#backends)) |
 | `systemc:timed` | the timed model as a SystemC module: bits and cycles of `tlm` |
-| `cuda` | a GPU: see [GPU](../results/gpu.md) |
+| `cuda` | a GPU: see [run on a GPU](../howto/gpu.md) |
 | `fpga:PORT`, `fpga:PORT@BAUD` | a core on a board behind a serial port: see [FPGA boards](../howto/fpga.md) |
 | `mmio:DEVICE`, `mmio:DEVICE,MEMORY` | a core mapped into the program's address space, on a Zynq for example: see [mapped cores](../howto/mmio.md) |
 

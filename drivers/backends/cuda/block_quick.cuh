@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The block quantizer with E4M3 scales in few instructions, with the same bits as block.cuh.
-// docs/results/gpu.md, "Quantizer", has the proof, of which tests/cuda/test_quick.c checks the
+// docs/ip/gpu-kernels.md, "Quick quantizer", has the proof; tests/cuda/test_quick.c checks the
 // finite part. It requires |t| <= QUICK_EXPONENT, a largest magnitude in the range of
 // quick_range(), and a scale that does not saturate.
 #ifndef UFP4_CUDA_BLOCK_QUICK_CUH

@@ -5,7 +5,7 @@
 //   q * sig * 2^e = (d0 + 256 d1 + 2^third d2) * 2^unit,  digits -128..127
 // Two digits reach over SPAN binades of scales. Where those of a row differ by more, its unit
 // follows the smaller or the larger, whichever leaves fewer blocks that need the third: above
-// (third = 16) or below (third = -8). docs/results/gpu.md has why this is exact for every input.
+// (third = 16) or below (third = -8). docs/ip/gpu-kernels.md proves that every input is exact.
 #ifndef UFP4_CUDA_DIGITS_CUH
 #define UFP4_CUDA_DIGITS_CUH
 

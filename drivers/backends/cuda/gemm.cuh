@@ -25,7 +25,7 @@ struct gemm_exact_t {
 };
 
 /** Contract fp32 with E4M3 scales folded into BF16 elements: the product is the exact block
- * (docs/results/gpu.md), and the addition rounds once. */
+ * (docs/ip/gpu-kernels.md), and the addition rounds once. */
 struct gemm_folded_t {
   typedef float product_t;
   typedef float weight_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast QUANT and AMAX with E4M3 scales for each block (docs/results/gpu.md, "Quantizer"): whole
+// Fast QUANT and AMAX with E4M3 scales for each block (docs/ip/gpu-kernels.md): whole
 // tiles of 32 x 64 elements arrive by asynchronous copies, and both copies are made from one tile.
 // Blocks that block_quick.cuh does not handle use block.cuh, and partial tiles use quantize.cuh.
 #ifndef UFP4_CUDA_QUANTIZE_QUICK_CUH

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unpacks operands to the formats of the tensor cores, with rows and k padded by zeros to whole
 // tiles. There are three formats: BF16 with the scale multiplied in, signed bytes with separate
-// scales, and digits of numbers with one unit per row (docs/results/gpu.md, contract exact).
+// scales, and digits of numbers with one unit per row (docs/ip/gpu-kernels.md).
 #ifndef UFP4_CUDA_UNPACK_CUH
 #define UFP4_CUDA_UNPACK_CUH
 
