@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the tables of docs/results/models.md again, by the commands above them, and writes docs/results/models.csv.
+"""Measures the tables of docs/results/models.md and many-chips.md again, by the commands above them, and writes
+docs/results/models.csv.
 
 usage: models.py PROGRAM [TABLE ...]     PROGRAM: build/release/drivers/ufp4; TABLE: only these, all by default
-A row of the CSV file has the figures of a row of the page as the page writes them, where ~ stands for the page's own
+A row of the CSV file has the figures of a row of a page as the page writes them, where ~ stands for the page's own
 words; docs/tools/tables.py writes them into the page. Tables with --dram take minutes, all others seconds.
 Needs nothing but Python.
 """
@@ -20,7 +21,7 @@ import tempfile
 
 from csv_rows import RESULTS
 
-PAGE, FILE = RESULTS / "models.md", RESULTS / "models.csv"
+PAGES, FILE = (RESULTS / "models.md", RESULTS / "many-chips.md"), RESULTS / "models.csv"
 GEMMS = ("fprop", "dgrad", "wgrad")
 PFLOPS_TMACS, PACKAGE_TBS = 5000, 0.819  # 10 PFLOPS, and the TB/s of a package of HBM3 (question 8)
 
@@ -163,6 +164,66 @@ def links(*explorations):
         yield name, *(f"{float(value):,.0f}" for value in (steps[0]["compute_ms"], whole, *exposed))
 
 
+def steps(explorations):
+    return [row for rows in explorations for row in rows if row["layer"] == "step"]
+
+
+def seconds(row, *parts):
+    """Formats parts of a step on many chips in seconds; a part that this layout lacks is empty."""
+    return [f"{float(row[part]) / 1000:.2f}" if float(row[part]) else "" for part in parts]
+
+
+def layouts(*explorations):
+    """Layouts from the fastest to the slowest; the first five commands have --zero 1, the others 3."""
+    ways = [(row, "1") for row in steps(explorations[:5])] + [(row, "3") for row in steps(explorations[5:])]
+    for row, zero in sorted(ways, key=lambda way: -float(way[0]["chips_tokens_per_second"])):
+        yield (
+            f"{row['chips']}, {row['micro_batches']}",
+            zero,
+            *seconds(row, "compute_ms", "gather_ms", "bubble_ms", "chips_ms"),
+            f"{float(row['chips_tokens_per_second']):,.0f}",
+            f"{float(row['chip_bytes']) / 1e9:.1f}",
+            row["fits"],
+            f"{float(row['chips_joules']) / 1000:.2f}",
+        )
+
+
+def links_of_layers(*explorations):
+    for row in steps(explorations):
+        yield (
+            row["link_gbps"],
+            *seconds(row, "compute_ms", "gather_ms", "chips_ms"),
+            f"{float(row['chips_tokens_per_second']):,.0f}",
+            f"{float(row['tokens_per_joule']):.1f}",
+        )
+
+
+def published_runs(*explorations):
+    """Columns of published figures beside ours."""
+    ours = steps(explorations)
+    share = lambda part: [100 * float(row[part]) / float(row["chips_ms"]) for row in ours]
+    yield "chips", *"~~~~"
+    yield "layout", *"~~~~"
+    tokens = (int(row["tokens"]) * int(row["chips"].split("x")[0]) / 1e6 for row in ours)
+    yield "tokens of a step", *(cell for found in tokens for cell in ("~", f"{found:.1f}M"))
+    yield "peak", *"~~~~"
+    rates = (float(row["chips_tokens_per_second"]) / 1e6 for row in ours)
+    yield "tokens a second", *(cell for rate in rates for cell in ("~", f"{rate:.2f}M"))
+    for part in ("compute_ms", "bubble_ms"):
+        yield part, *(cell for found in share(part) for cell in ("~", f"{found:.1f}"))
+    useful = (found * float(row["util_percent"]) / 100 for found, row in zip(share("compute_ms"), ours, strict=True))
+    yield "utilization", *(cell for found in useful for cell in ("~", f"{found:.1f}"))
+
+
+def published_formula(rows):
+    row = rows.step()
+    bubble = float(row["bubble_ms"])
+    yield "bubble", "~", f"{100 * bubble / (float(row['chips_ms']) - bubble):.2f}"
+    yield "activations", "~", f"{float(row['chip_activation_bytes']) / 1e9:.2f}"
+    for part in ("inputs", "copies", "a layer's backward pass", "host"):
+        yield part, "~", "~"
+
+
 def traffic(rows):
     """GB/s at a clock of 1 GHz."""
     for name, case in by(rows, "dram"):
@@ -206,13 +267,17 @@ TABLES = {
     "places": places,
     "tiles": tiles,
     "links": links,
+    "layouts": layouts,
+    "links_of_layers": links_of_layers,
+    "published_runs": published_runs,
+    "published_formula": published_formula,
 }
 
 
 def commands():
     """{table: the lines between the fences above it}"""
     found, fence, block = {}, False, []
-    for line in PAGE.read_text(encoding="utf-8").split("\n"):
+    for line in "\n".join(page.read_text(encoding="utf-8") for page in PAGES).split("\n"):
         marker = re.fullmatch(r"<!-- table: (\w+) models\.csv.* -->", line)
         if line == "```":
             fence, block = not fence, block if fence else []
@@ -240,8 +305,8 @@ def explorations(program, lines):
 
 
 def command(lines):
-    """The explorations among the commands above a table, as models.csv has them."""
-    return "; ".join(line for line in lines if "explore" in line)
+    """The explorations among the commands above a table, and their options, as models.csv has them."""
+    return "; ".join(line for line in lines if re.search("explore|^OPTIONS=", line))
 
 
 def measured(program, table):

@@ -202,7 +202,8 @@ def sentences(folder):
 
 def explored(table):
     """The maker of a table of docs/tools/models.py: models.csv has its figures as the page writes them."""
-    first = (lambda row: "`{}` on `{}`".format(*row.row.split(" on "))) if table == "places" else lambda row: "~"
+    own = {"places": lambda row: "`{}` on `{}`".format(*row.row.split(" on ")), "layouts": lambda row: row.row}
+    first = own.get(table, lambda row: "~")
     return lambda csv: [f"{first(row)} | {row.figures}" for row in csv.all(table=table)]
 
 

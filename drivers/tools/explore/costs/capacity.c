@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that one of many chips needs, by formula (docs/howto/many-chips.md).
+// The memory that one of many chips needs, by formula (docs/reference/models.md).
 #include <math.h>
 
 #include "explore/costs/costs.h"

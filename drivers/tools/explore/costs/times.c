@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time of a step on many chips, by formula from the cycles of one: data, tensor, pipeline and
-// expert parallelism (docs/howto/many-chips.md).
+// expert parallelism (docs/reference/models.md).
 #include <math.h>
 
 #include "explore/costs/costs.h"
