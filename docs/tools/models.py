@@ -188,10 +188,10 @@ def layouts(*explorations):
         )
 
 
-def links_of_layers(*explorations):
+def of_layers(key, explorations):
     for row in steps(explorations):
         yield (
-            row["link_gbps"],
+            row[key],
             *seconds(row, "compute_ms", "gather_ms", "chips_ms"),
             f"{float(row['chips_tokens_per_second']):,.0f}",
             f"{float(row['tokens_per_joule']):.1f}",
@@ -268,7 +268,8 @@ TABLES = {
     "tiles": tiles,
     "links": links,
     "layouts": layouts,
-    "links_of_layers": links_of_layers,
+    "links_of_layers": lambda *explorations: of_layers("link_gbps", explorations),
+    "banks_of_chips": lambda *explorations: of_layers("dram", explorations),
     "published_runs": published_runs,
     "published_formula": published_formula,
 }
