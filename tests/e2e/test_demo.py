@@ -15,6 +15,7 @@ def test_with_model_on_both_sides():
     table = [line for line in lines if line.startswith(("  fprop", "  dgrad", "  wgrad"))]
     check(len(table) == 48 and all(line.endswith(" 0 equal") for line in table), done.out)
     check(lines[-1] == "0 mismatches: equal in every bit", lines[-1])
+    check("bound_by names the limit" not in done.out, "a device without cycles has no limit")
     check(done.err == "ufp4 demo: --backend model compares the golden model with itself\n", repr(done.err))
 
 

@@ -130,6 +130,7 @@ def test_a_demo_equals_the_model():
     with StandIn():
         out = passes("demo", "--steps", "1", "--sequences", "2", "--backend", UIO).out
         check("\n0 mismatches: equal in every bit\n" in out, out)
+        check("bound_by names the limit" in out, out)
 
 
 def test_tells_what_it_is():
