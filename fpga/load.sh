@@ -12,7 +12,7 @@ while (($#)); do
   case $1 in
     -h | --help) sed -n '3,6s/^# //p' "$0"; exit 0 ;;
     --config | --size)
-      (($# > 1)) || fail 2 "$1 wants a value"
+      (($# > 1)) || fail 2 "$1 needs a value"
       [[ $1 == --size ]] && size=$2 || configuration=$2
       shift ;;
     --flash) flash=(--write-flash) ;;
@@ -25,6 +25,6 @@ done
 . "$root/fpga/boards/ecp5.sh"
 ecp5_board "$board" "$configuration" "$size"
 made=${UFP4_BUILD:-$root/build/release}/fpga/$bitstream
-[[ -r $made ]] || fail 2 "there is no $made; make it: fpga/build.sh $board --size $size_name --config $configuration"
+[[ -r $made ]] || fail 2 "$made does not exist; make it: fpga/build.sh $board --size $size_name --config $configuration"
 command -v openFPGALoader >/dev/null || fail 3 "openFPGALoader is missing; on Debian: apt-get install openfpgaloader"
 openFPGALoader $loader "${flash[@]}" "$made"

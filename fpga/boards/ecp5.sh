@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# fpga/route.sh and fpga/build.sh source this file: it has synthesis for Lattice ECP5, place and route, a report, and a
-# cache of what came of it. The caller sets root and fail.
+# fpga/route.sh and fpga/build.sh source this file. It provides synthesis, place and route for Lattice ECP5, a report,
+# and a cache of the results. The caller defines root and fail.
 
-# Parameters of a configuration, as the reader of the RTL takes them.
+# Prints the parameters of a configuration as options of read_slang.
 ecp5_parameters() { # ecp5_parameters CONFIGURATION
   local found=""
   [[ ! $1 =~ ^[a-z0-9-]+$ ]] || found=$(sed -n "s/^set(UFP4_CONFIGURATION_$1 \(.*\))$/\1/p" "$root/rtl/gen/configurations.cmake")
@@ -11,7 +11,7 @@ ecp5_parameters() { # ecp5_parameters CONFIGURATION
   echo "$found"
 }
 
-# Sets yosys, nextpnr and ecppack; the launcher installs what is missing.
+# Sets yosys, nextpnr and ecppack to the paths of the tools. The launcher installs missing ones.
 ecp5_tools() {
   local tool folder
   for tool in yosys nextpnr-ecp5 ecppack; do
@@ -27,9 +27,9 @@ ecp5_tools() {
   done
 }
 
-# Reads the board.sh of a board, for a configuration and a size of it, 25F say, or nothing for the usual one: sets
-# device, sizes, package, speed, loader, files and parameters, and made_by where a script writes more Verilog; and
-# size_name, and bitstream, what its file is called.
+# Reads the board.sh of a board for a configuration and a size, such as 25F; an empty size means the default. Sets the
+# variables of board.sh (device, sizes, package, speed, loader, files, parameters, and made_by if a script generates
+# more Verilog), size_name, and bitstream, the name of its file.
 ecp5_board() { # ecp5_board BOARD CONFIGURATION SIZE
   local configuration=$2 size=${3,,} usual known
   made_by=""
@@ -44,7 +44,7 @@ ecp5_board() { # ecp5_board BOARD CONFIGURATION SIZE
   [[ $device == "$usual" ]] && bitstream=$1-$configuration.bit || bitstream=$1-$size_name-$configuration.bit
 }
 
-# The files that a list names, and the list.
+# Prints the lists and the files that they name.
 ecp5_files() { # ecp5_files LIST...
   local list
   for list in "$@"; do
@@ -53,16 +53,16 @@ ecp5_files() { # ecp5_files LIST...
   done
 }
 
-# Makes CACHE/KEY of what the sources, the options and the tools are, unless it is there: the report, and with pins a bitstream
-# KEY.bit. Sets made, its name: of several seeds, which are routed side by side, the first with no clock that is too slow, or
-# else the first. The sources are lists and files below root, and what is in the folder generated, if the caller has set it:
-# Verilog that takes the place of modules without a body, and files that it reads.
+# Synthesizes and routes unless CACHE/KEY exists; KEY is a hash of sources, options and tools. Writes the report to CACHE/KEY,
+# and with PINS the bitstream to KEY.bit. Seeds are routed in parallel; made is the first result that meets every clock, or
+# else the first. LISTS and FILES are below root. If the caller has set generated, the Verilog in that folder replaces
+# modules without a body, and may read the other files there.
 #   ecp5_make TITLE TOP "PARAMETERS" "LISTS" "FILES" DEVICE "SEED ..." "NEXTPNR OPTIONS" [PINS]
 ecp5_make() {
   local title=$1 top=$2 parameters=$3 lists=$4 files=$5 device=$6 seeds=$7 options=$8 pins=${9:-} limit=${UFP4_ROUTE_SECONDS:-3600}
   local cache netlist seed key jobs=()
   routes=()
-  # Named from where the caller is.
+  # Resolved before cd, because XDG_CACHE_HOME may be relative.
   cache=$(realpath -m "${XDG_CACHE_HOME:-$HOME/.cache}")/ufp4/route
   mkdir -p "$cache"
   cd "$root"
@@ -74,7 +74,7 @@ ecp5_make() {
     [[ ! -r $cache/$key ]] || continue
     ecp5_netlist
     while [[ $(jobs -pr | wc -l) -ge $(nproc) ]]; do wait -n || true; done
-    # Each in a process group of its own, which ends with this script.
+    # Each route gets a process group of its own, which the trap ends with this script.
     set -m
     (ecp5_route "$cache/$key" "$seed") </dev/null &
     set +m
@@ -92,26 +92,26 @@ ecp5_make() {
   [[ -n $made ]] || exit 3
 }
 
-# A folder to work in, which the tools take for all there is.
+# Changes to a new temporary folder, because the tools see only files below the current folder.
 ecp5_work() {
-  work=$(mktemp -d) || fail 3 "no temporary folder"
+  work=$(mktemp -d) || fail 3 "cannot make a temporary folder"
   trap "rm -rf '$work'" EXIT
-  cd "$work" || fail 3 "no temporary folder"
+  cd "$work" || fail 3 "cannot enter '$work'"
 }
 
-# The netlist, unless it is there; who comes second waits for it. A route that fails does not lose it.
+# Makes the netlist unless it exists. A second process waits for the first one. A route that fails keeps the netlist.
 ecp5_netlist() {
   (
     local work list read="" bodies=""
     flock 9
     [[ ! -r $netlist ]] || exit 0
-    echo "$(basename "$0" .sh): synthesis, place and route take 6 to 20 minutes of a processor" >&2
+    echo "$(basename "$0" .sh): synthesis, place and route take 6 to 20 minutes of processor time" >&2
     ecp5_work
-    cp -r "$root/rtl" "$root/fpga" ${generated:+"$generated"/*} "$work" || fail 3 "'$work' has no room for the sources"
+    cp -r "$root/rtl" "$root/fpga" ${generated:+"$generated"/*} "$work" || fail 3 "cannot copy the sources to '$work'"
     [[ -z ${generated:-} ]] || bodies="read_verilog -overwrite $(echo *.v); "
     for list in $lists; do read+=" -F $list"; done
     timeout "$limit" "$yosys" -q -p "read_slang -j 1 --top $top $parameters $read $files; ${bodies}synth_ecp5 -top $top -json core.json" \
-      </dev/null >synth.log 2>&1 || { tail -n 3 synth.log >&2; fail 3 "yosys has failed, or not ended within $limit seconds"; }
+      </dev/null >synth.log 2>&1 || { tail -n 3 synth.log >&2; fail 3 "yosys failed, or did not end within $limit seconds"; }
     gzip -1 <core.json >"$netlist.tmp" && mv "$netlist.tmp" "$netlist" || fail 3 "'$netlist' cannot be written"
   ) 9>"$netlist.lock" || exit $?
 }
@@ -124,9 +124,9 @@ ecp5_route() { # ecp5_route MADE SEED
   # router2 does not converge on this core.
   timeout --foreground "$limit" "$nextpnr" "--$device" --timing-allow-fail --router router1 --seed "$2" $options \
     --json core.json --report report.json >route.log 2>&1 ||
-    { grep -E 'ERROR|TRELLIS_COMB:' route.log | tail -n 3 >&2 || true; fail 3 "nextpnr has failed with seed $2, or not ended within $limit seconds"; }
+    { grep -E 'ERROR|TRELLIS_COMB:' route.log | tail -n 3 >&2 || true; fail 3 "nextpnr failed with seed $2, or did not end within $limit seconds"; }
   if [[ -n $pins ]]; then
-    "$ecppack" --compress core.config core.bit >pack.log 2>&1 || { tail -n 3 pack.log >&2; fail 3 "ecppack has failed"; }
+    "$ecppack" --compress core.config core.bit >pack.log 2>&1 || { tail -n 3 pack.log >&2; fail 3 "ecppack failed"; }
     mv core.bit "$1.bit"
   fi
   python3 "$root/fpga/boards/route_report.py" "$title" core.json report.json ${pins:+pins.lpf} >"$1.$$.tmp"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A FuseSoC generator: it makes the top of a board with its core as plain Verilog, because edalize's yosys flows read
-no SystemVerilog packages. FuseSoC calls it with the name of a YAML file. Its parameters are board and configuration, as
-for fpga/package/flatten.sh."""
+"""A FuseSoC generator that writes a board's top with its core as plain Verilog, because edalize's yosys flows cannot
+read SystemVerilog packages. FuseSoC passes it the name of a YAML file, whose parameters board and configuration are
+those of fpga/package/flatten.sh."""
 
 import pathlib
 import re

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of fpga/route.sh and build.sh: route_report.py TITLE NETLIST REPORT [PINS], netlist and report as
-yosys and nextpnr wrote them. With pins: whether each clock is as fast as it has to be."""
+"""usage: route_report.py TITLE NETLIST REPORT [PINS]: prints the report of fpga/route.sh and fpga/build.sh.
+
+yosys has written NETLIST and nextpnr REPORT. With PINS it says whether each clock meets its constraint, and how long
+the paths to and from pins are."""
 
 import collections
 import json
@@ -26,8 +28,8 @@ def blocks(cells):
 
 
 def path_lines(path):
-    """Returns the elements of a path with the time in nanoseconds at which it leaves them; steps of one signal are one
-    line."""
+    """Returns a line for each element of a path: the time in nanoseconds at which the path leaves it, and its name.
+    Successive steps in one signal are one line."""
     lines, at = [], 0.0
     for step in path:
         at += step["delay"]
@@ -57,13 +59,13 @@ def main(title, netlist, report, pins=""):
         ),
     )
     for clock, reached in found["fmax"].items():
-        # Without pins the requested frequency only makes the router try, and need not be met.
+        # Without pins the requested frequency is only a target for the router.
         slow = ", too slow" if reached["achieved"] < reached["constraint"] else ""
         print(
             f"clock:     {reached['achieved']:.1f} MHz"
             + (f" of {reached['constraint']:.1f} MHz{slow} ({clock})" if pins else "")
         )
-    # Paths of pins that a clock drives or samples: half a cycle belongs to them and the board.
+    # Paths between a register and a pin, for which the FPGA and the board together have half a cycle.
     for path in found["critical_paths"] if pins else []:
         if (path["from"] == "<async>") != (path["to"] == "<async>"):
             print(

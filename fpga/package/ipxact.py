@@ -3,8 +3,8 @@
 fpga/package/ufp4_axi.v
 
 It reads ports and parameters from that file, files from rtl/rtl.f (with paths relative to OUT.xml), and registers from
-rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 fpga-tools` installs. Buses are named as Vivado names them. Vivado
-wants the file to be called component.xml."""
+rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 fpga-tools` installs. Buses have Vivado's names, and Vivado requires
+the file name component.xml."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 RTL = HERE.parents[1] / "rtl"
 SPIRIT = "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"
 XILINX = "http://www.xilinx.com"
-# Vivado offers a component for parts of the families that it lists. None of them has been tried.
+# Vivado offers a component only for parts of the listed families. None of them has been tried.
 FAMILIES = ("zynquplus", "zynq", "artix7", "kintex7", "virtex7", "kintexuplus", "virtexuplus")
 VIEWS = {"synthesis": "xilinx_anylanguagesynthesis", "simulation": "xilinx_anylanguagebehavioralsimulation"}
 
@@ -42,7 +42,7 @@ def parameter(parent, name, value):
 
 
 def interface(parent, name, bus, library, mode, ports, parameters=()):
-    """ports: pairs of the bus's name and ours; parameters: pairs of name and value"""
+    """Adds a bus interface. ports: pairs (name in the bus, port of ufp4_axi); parameters: pairs (name, value)."""
     made = element(parent, "busInterface")
     element(made, "name", name)
     kind(made, "busType", library, bus)
@@ -101,7 +101,7 @@ def bits(left):
 
 
 def vector(wire, width, values):
-    """width: a number or 'K*NAME', where NAME is a parameter"""
+    """Adds the range of a port. width: a number, or 'K*NAME' with a parameter NAME."""
     made = element(wire, "vector")
     if width.isdigit():
         element(made, "left", int(width) - 1, format="long")
@@ -155,7 +155,7 @@ def files(root, folder):
 
 
 def registers(version):
-    """Returns the component that contains only the memory map."""
+    """Returns the component that peakrdl makes, which has only the memory map."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "map.xml"
         made = subprocess.run(
@@ -188,8 +188,8 @@ def registers(version):
 
 
 def whole_block(maps, address_bits):
-    """The block of registers covers all addresses that the port decodes, not only those up to the last register,
-    because block designs require a power of two."""
+    """Extends the block of registers from the last register to all addresses that the port decodes, because block
+    designs require a power of two."""
     block = maps.find(f".//{{{SPIRIT}}}addressBlock")
     block.find(f"{{{SPIRIT}}}range").text = f"0x{1 << address_bits:X}"
     usage = ET.Element(f"{{{SPIRIT}}}usage")

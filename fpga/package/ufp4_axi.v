@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core with the port names of the AXI specification, in plain Verilog: for block designs, for testbenches that find
-// a bus by its prefix, and around the flat Verilog of flatten.sh. Adds no logic. IP-XACT: component.xml.
-// Parameters as ufp4_top's. Around the flat core, which has none, define UFP4_FLAT and set BusBytes to what it was made with.
+// Wraps ufp4_top in plain Verilog with the port names of the AXI specification, for block designs and for testbenches
+// that find a bus by its prefix. Adds no logic. ipxact.py writes its IP-XACT component.
+// The parameters are those of ufp4_top. The flat Verilog of flatten.sh has none: to wrap it, define UFP4_FLAT and set
+// BusBytes to the value of the flat core.
 module ufp4_axi #(
   parameter Rows = 16,
   parameter Cols = 16,

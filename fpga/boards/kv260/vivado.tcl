@@ -2,7 +2,7 @@
 # Makes the KV260's bitstream in Vivado: the processing system, the core, and their interconnects. Untested, because Vivado was not available.
 #   $(./ufp4 fpga-tools)/python fpga/package/ipxact.py fpga/package/component.xml
 #   vivado -mode batch -source fpga/boards/kv260/vivado.tcl [-tclargs "Rows=4 Cols=4 TileRows=8 TileCols=8 Chunk=16 BusBytes=16 Quant=16"]
-# The parameters are those of ufp4_axi; a bus of more than 16 bytes is limited by the port HP0. Default: the configuration small.
+# The parameters are those of ufp4_axi; the port HP0 limits a bus of more than 16 bytes. Default: the configuration small.
 # Writes kv260.bit, for kv260.dtso, and kv260.xsa into the current folder; fails if timing is not met.
 set root [file normalize [file join [file dirname [info script]] ../../..]]
 set parameters [expr {$argc > 0 ? [lindex $argv 0] : "Rows=2 Cols=2 TileRows=8 TileCols=8 Chunk=16 BusBytes=8 Quant=16"}]
@@ -25,8 +25,8 @@ create_bd_design kv260
 
 set ps [create_bd_cell -type ip -vlnv xilinx.com:ip:zynq_ultra_ps_e ps]
 apply_bd_automation -rule xilinx.com:bd_rule:zynq_ultra_ps_e -config {apply_board_preset 1} $ps
-# One master for the registers, HP0 (not coherent) for memory, one interrupt, one clock. Both ports keep the 128 bits
-# that they have after a reset, so that nothing must set them when Linux loads the bitstream; the interconnects convert.
+# One master for the registers, HP0 (not coherent) for memory, one interrupt, one clock. Both ports keep their width of 128
+# bits after reset, so that nothing must set it when Linux loads the bitstream; the interconnects convert widths.
 set_property -dict [list CONFIG.PSU__USE__M_AXI_GP0 1 CONFIG.PSU__USE__M_AXI_GP1 0 CONFIG.PSU__USE__M_AXI_GP2 0 \
   CONFIG.PSU__MAXIGP0__DATA_WIDTH 128 CONFIG.PSU__USE__S_AXI_GP2 1 CONFIG.PSU__SAXIGP2__DATA_WIDTH 128 \
   CONFIG.PSU__USE__IRQ0 1 CONFIG.PSU__FPGA_PL0_ENABLE 1 CONFIG.PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ $clock_mhz] $ps

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware of the processor beside LiteDRAM: runs LiteX's training of a DRAM and a test of its
-// first bytes, which set init_done and init_error. There is no serial port, so nothing is printed.
+// Firmware of LiteDRAM's processor. It runs LiteX's training of the DRAM and a test of its first
+// bytes, which set init_done and init_error. It prints nothing, because there is no serial port.
 #include <stdint.h>
 
 #include "liblitedram/sdram.h"
@@ -15,7 +15,7 @@ int printf(const char *format, ...) {
   return 0;
 }
 
-// Words that are all different, then their complements.
+// Writes and reads words that are all different, then their complements.
 int memtest(unsigned int *addr, unsigned long maxsize) {
   volatile unsigned int *word = addr;
   const unsigned int words = maxsize / sizeof *addr;

@@ -17,7 +17,7 @@ command -v riscv64-unknown-elf-gcc >/dev/null && [[ -d $headers ]] ||
   fail 3 "gcc-riscv64-unknown-elf or picolibc-riscv64-unknown-elf is missing; ./ufp4 litex-tools installs them"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-generate() { timeout 300 "$python" -B "$here/ufp4_dram.py" "$work/made" "$1" $sim >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail 3 "LiteX has failed"; }; }
+generate() { timeout 300 "$python" -B "$here/ufp4_dram.py" "$work/made" "$1" $sim >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail 3 "LiteX failed"; }; }
 # The first run has no program and only determines the addresses of the registers.
 head -c 4 /dev/zero >"$work/none"
 generate "$work/none"
@@ -28,7 +28,7 @@ riscv64-unknown-elf-gcc -march=rv32i_zicsr -mabi=ilp32 -std=gnu11 -Os -ffreestan
   "$software"/software/liblitedram/{sdram,accessors}.c -lgcc >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail 3 "the firmware does not compile"; }
 riscv64-unknown-elf-objcopy -O binary "$work/firmware.elf" "$work/firmware.bin"
 generate "$work/firmware.bin"
-# Removes a comment with the date and a list whose order varies.
+# Removes a comment with the date, and a list whose order varies, so that equal sources give equal Verilog.
 sed -i -E '/^\/\/.*[0-9]{4}-[0-9]{2}-[0-9]{2}/d; /^\/\*$/,/^\*\/$/d' "$work/made/ufp4_dram.v"
 mkdir -p "$out"
 cp "$work"/made/*.v "$work"/made/*.init "$out"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Starts VexRiscv after its reset, with a program in ROM, and data and stack in SRAM.
+# Starts VexRiscv after reset, with the program in ROM, and data and stack in SRAM.
 .section .text.start
 .globl _start
 _start:

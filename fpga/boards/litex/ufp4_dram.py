@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes LiteDRAM a block of Verilog for a board: a controller with its PHY, and a VexRiscv that trains the DRAM.
+"""Generates LiteDRAM as a Verilog block for a board: a controller with its PHY, and a VexRiscv that trains the DRAM.
 
 usage: ufp4_dram.py FOLDER FIRMWARE.bin [--sim]      run by fpga/boards/litex/dram.sh
 Writes FOLDER/ufp4_dram.v, the files of its ROM and VexRiscv beside it, and headers for the firmware to
-FOLDER/include/generated. The port has 128 bits a command, in the domain of user_clk; no command may be given before
-init_done. With --sim a model takes the place of PHY and DRAM. The DRAM is 128 MB of DDR3 on an ECP5 (OrangeCrab
+FOLDER/include/generated. Each command of the port moves 128 bits in the clock domain user_clk; the first command must
+wait for init_done. With --sim a model replaces PHY and DRAM. The DRAM is 128 MB of DDR3 on an ECP5 (OrangeCrab
 r0.2)."""
 
 import os
@@ -49,7 +49,7 @@ DDRAM = pins(
 
 
 class InOut(Module):
-    """LiteX's own (2024.12, with PyPI's migen) makes the pin an input of the module."""
+    """Replaces LiteX's tristate (2024.12, with PyPI's migen), which declares the pin as an input of the module."""
 
     def __init__(self, tristate):
         self.specials += Instance(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the core into a LiteX SoC (docs/howto/litex.md): it gets registers on the SoC's bus, memory by a LiteDRAM port,
-and an interrupt.
+"""Adds the core to a LiteX SoC (docs/howto/litex.md), with its registers on the SoC's bus, its memory behind a LiteDRAM
+port, and an interrupt.
 
 from ufp4_litex import add_ufp4
 add_ufp4(soc, configuration="tiny-quant")     after soc.add_sdram(.., l2_cache_size=0)

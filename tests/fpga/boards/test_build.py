@@ -78,7 +78,7 @@ def test_a_route_that_fails_keeps_its_netlist(folder):
     works = router.read_text()
     router.write_text('#!/bin/sh\ncase $* in *-V*) ;; *) echo "ERROR: no room"; exit 1 ;; esac\n')
     status, out, err = build(folder, "orangecrab", UFP4_BUILD="out")
-    assert (status, out) == (3, "") and "ERROR: no room\nbuild: nextpnr has failed with seed 1, or" in err, (
+    assert (status, out) == (3, "") and "ERROR: no room\nbuild: nextpnr failed with seed 1, or" in err, (
         status,
         err,
     )
@@ -234,7 +234,7 @@ def test_all_are_in_a_manifest_of_hashes(folder):
         listed,
     )
     status, _, err = build(folder, "ulx3s", "--all")
-    assert (status, err) == (2, "build: --all is without a board and without --size\n"), err
+    assert (status, err) == (2, "build: --all takes neither a board nor --size\n"), err
 
 
 def test_rejects_sizes_that_are_not_sold(folder):
