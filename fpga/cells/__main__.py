@@ -39,15 +39,16 @@ COLUMNS = (
 )
 ROOMS = ("unit", "flow", "room", "delay_ns", "from", "to")
 ABOUT = (
-    "Area, delay and energy of the core's units, and area and delay of whole cores, in a library of standard cells, "
-    "by yosys and\n"
-    "OpenSTA, without wires; memories are counted beside them, by their bits.\n"
-    "Without --unit and --all: the dot product of 16 pairs and the processing element (PE), each for all formats, "
-    "for E2M1, for\n"
-    "E1M2 and INT4, and for E1M2."
+    "Measures area, delay and energy of the core's units, and area and delay of whole cores, in a library of standard "
+    "cells,\n"
+    "with yosys and OpenSTA and without wires. Memories are not part of these figures; their bits are counted "
+    "separately.\n"
+    "Without --unit and --all it measures the dot product of 16 pairs and the processing element (PE), each for all "
+    "formats,\n"
+    "for E2M1, for E1M2 and INT4, and for E1M2."
 )
 MORE = f"""units: {" ".join(row.name for row in rows.ROWS)}
-docs/howto/cells.md says what these are.
+docs/howto/cells.md describes the units.
 
 Example: ./ufp4 ppa -o out
 Exit status: 0 done, 2 usage or bad input, 3 a tool or the machine is at fault."""
@@ -95,28 +96,28 @@ def read_options(words):
         allow_abbrev=False,
     )
     flag = {"action": Once, "nargs": 0, "default": False}
-    parser.add_argument("--unit", action=Once, metavar="NAME[,NAME]", help="these units")
-    parser.add_argument("--all", **flag, help="all units, but no whole core: each of these takes minutes")
+    parser.add_argument("--unit", action=Once, metavar="NAME[,NAME]", help="measure these units")
+    parser.add_argument("--all", **flag, help="measure all units but whole cores, each of which takes minutes")
     parser.add_argument(
         "--liberty",
         action=Once,
         nargs="+",
         metavar="FILE",
         default=[library.DEBIAN],
-        help="the Liberty files of one library, as they are or as "
-        ".xz (default OSU 0.18 um of Debian's qflow-tech-osu018)",
+        help="the Liberty files of one library, plain or compressed "
+        "as .xz (default OSU 0.18 um of Debian's qflow-tech-osu018)",
     )
-    parser.add_argument("--full-adders", **flag, help="the library's full adder in place of ufp4_full_adder")
-    parser.add_argument("--sized", **flag, help="gates sized for a delay, and buffers")
+    parser.add_argument("--full-adders", **flag, help="use the library's full adder instead of ufp4_full_adder")
+    parser.add_argument("--sized", **flag, help="size gates for a delay, and insert buffers")
     parser.add_argument(
         "--gated",
         **flag,
-        help="clock gates where eight or more flip-flops have one enable, those of the operands of PEs among them",
+        help="insert clock gates where eight or more flip-flops share an enable, also for the operands of PEs",
     )
     parser.add_argument(
         "--energy",
         **flag,
-        help="energies of a MAC, or of lanes and QUANT an element, of units that have them: on GEMMs of a training, "
+        help="also measure the energy of a MAC, for lanes and QUANT of an element, on GEMMs of a training, "
         "at full, half and no load",
     )
     parser.add_argument(
@@ -124,7 +125,7 @@ def read_options(words):
         action=Once,
         type=times,
         metavar="READ,WRITE",
-        help="of a core's memories: from the clock to what they read, and what address and data need before the clock "
+        help="a memory's delay from the clock to read data, and setup time of address and data, for whole cores "
         "(default: those of a memory of the library's process)",
     )
     parser.add_argument(
@@ -142,14 +143,14 @@ def read_options(words):
         metavar="N",
         help="time limit of a tool on a unit (default 900)",
     )
-    parser.add_argument("--json", **flag, help="prints JSON")
+    parser.add_argument("--json", **flag, help="print JSON")
     parser.add_argument("--needs", **flag, help=argparse.SUPPRESS)
     parser.add_argument(
         "-o",
         dest="output",
         action=Once,
         metavar="DIR",
-        help="a folder for ppa.json, ppa.csv, rooms.csv, energy.csv and the page report.html",
+        help="write ppa.json, ppa.csv, rooms.csv, energy.csv and the page report.html to this folder",
     )
     options = parser.parse_args(words)
     if options.unit and options.all:
@@ -314,7 +315,7 @@ def table(document):
     if "bit_um2" in about:
         lines.append(
             f"% memories: {about['bit_um2']:g} um2 a bit{about['bit_source']}; "
-            "each has a port that writes and one that reads"
+            "each has one write port and one read port"
         )
     lines += [f"% script of {row['unit']}: {row['script']}" for row in document["rows"][:1]]
     return "".join(f"{line}\n" for line in lines)
@@ -333,9 +334,8 @@ def room_lines(document):
             f"{row['unit']:<14} {room['room']:<14} {room['delay_ns']:>9.2f}  {room['from']} -> {room['to']}"
             for row, room in found
         ),
-        f"% a memory gives what it reads {read:g} ns behind the clock, "
-        f"and needs address and data {write:g} ns before it; "
-        "such paths are in their own rows alone",
+        f"% a memory outputs read data {read:g} ns after the clock and needs address and data {write:g} ns before it; "
+        "paths of memories are only in the two rows for them",
     ]
 
 
@@ -362,9 +362,9 @@ def energy_lines(document):
         *lines,
         (
             f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. "
-            "Clock pins and input pins are beside them: whoever drives them pays"
+            "Clock pins and input pins are not included, because their drivers are outside"
         ),
-        "% error: standard error of the energy, of an excerpt of so few rows and blocks; at full load",
+        "% error: standard error of the energy at full load, because the excerpt has few rows and blocks",
     ]
 
 

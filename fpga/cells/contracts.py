@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stimuli of PEs of contracts fp32 and nv, and of groups of PEs that share operand registers (stimulus.py), and the
-sums that they then write."""
+"""Stimuli (stimulus.py) for PEs of the contracts fp32 and nv and for groups of PEs that share operand registers, with
+the sums that the PEs must write."""
 
 import fractions
 import math
@@ -10,8 +10,8 @@ import stimulus as stimuli
 from stimulus import FIRST, LEAD, Stimulus
 
 NAMES = ("a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")
-FRAC = {"e2m1": 1, "e1m2": 2}  # of an element's unit, a power of 1/2
-SHARE, TILES = 4, 10  # of a group of PEs: PEs a side, and sub-tiles that it is fed: 16 PEs have others each
+FRAC = {"e2m1": 1, "e1m2": 2}  # fraction bits of an element, whose unit is 2^-FRAC
+SHARE, TILES = 4, 10  # of a group: PEs in a row and in a column, and sub-tiles that each PE gets
 
 
 def number(word):
@@ -58,12 +58,12 @@ def add_nv(total, group, elem):
     )
 
 
-TURN = 4  # sub-tiles whose sums go round in a PE of contract fp32, and cycles in which they do
-TURN_NV, GROUP, LEAD_NV = 2, 4, 12  # of contract nv, whose last block is written that many cycles later
+TURN = 4  # contract fp32: sub-tiles that a PE computes in turns, and cycles of a turn
+TURN_NV, GROUP, LEAD_NV = 2, 4, 12  # contract nv: sub-tiles, blocks of a group, cycles until the last sum is written
 
 
 def turns(fed, turn=TURN, group=1):
-    """Orders blocks in turns: for contract fp32 a block of each of four outputs, for nv a group of each of two."""
+    """Orders blocks by turns; a turn has a block of each of four outputs (fp32), or a group of each of two (nv)."""
     outputs = []
     for block in fed:
         outputs += [] if block[2] else [[]]
@@ -79,8 +79,8 @@ def turns(fed, turn=TURN, group=1):
 
 
 def groups(fed):
-    """Orders whole groups of blocks in turns: (a, b, keep, write, index, first, turn), where keep to turn apply to a
-    block's group of four."""
+    """Marks blocks in groups of four: (a, b, keep, write, index, first, turn). keep, write, index and turn are the
+    group's; first marks the first block of a group."""
     out = []
     for at in range(0, len(fed), GROUP):
         blocks = fed[at : at + GROUP]
@@ -190,7 +190,7 @@ def nv(data, elem, load):
 
 
 def shared(data, elem, load):
-    """pe_shared: row r and column c of the group use the excerpt's rows from the 2r-th and the c-th on."""
+    """Returns the stimulus of pe_shared. Row r and column c of the group begin with the excerpt's rows 2r and c."""
     a, b = stimuli.excerpt(data, elem)
     fed = TILES * len(a[0])
     turned = lambda rows, by: rows[by % len(rows) :] + rows[: by % len(rows)]
@@ -211,7 +211,7 @@ def shared(data, elem, load):
 
     line = [fed and (*fed, i) for i, fed in enumerate(lines[0][0])]
     names = ("a_codes_i", "b_codes_i", "a_scales_i", "b_scales_i")
-    # Registers for codes precede the group, so codes arrive a cycle earlier.
+    # Codes arrive a cycle earlier, because they pass registers in front of the group.
     ports = stimuli.timed(
         line,
         lambda fed: decode(fed[5]),

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy of a netlist: what its cells do in a simulation at zero delay, weighted by the library's tables. Each time
-that an output toggles costs the energy of an input that has changed, in the state that the others are in, and half of
-the load's capacitance times volts squared; an input that changes and no output with it costs its own. Loads are the
-pins on a net, without wires; inputs are as steep as libraries.toml says. Not OpenSTA's report_power: 2.0.17 takes the
-energies of a rise and of a fall for each toggle, and those of every input, so that an exclusive or counts four
-times."""
+"""Measures the energy of a netlist, from a simulation at zero delay and the library's tables.
+
+A toggle of an output costs the table's energy for the input that has changed, in the state of the other inputs, and
+half of the load's capacitance times volts squared. An input that changes without an output costs its own energy. A load
+is the pins on a net, without wires; libraries.toml gives the slew of inputs. OpenSTA's report_power is not used,
+because version 2.0.17 adds the energies of rise and fall for each toggle, and those of every input: an XOR counts four
+times.
+"""
 
 import json
 import math
@@ -65,7 +67,7 @@ def models(library, tools, cache):
 
 
 class Model:
-    """A kind of cell with its loads: the joules of a change of its pins' state, a number with one bit per pin."""
+    """A cell type with its loads, which gives the joules of a change of state. A state has one bit per pin."""
 
     def __init__(self, cell, loads, units, slew):
         """loads: {output: in the library's units}"""
@@ -193,8 +195,7 @@ class Activity:
 
 
 def means(values, samples):
-    """Returns [[mean of the values of a sample]] of each way to split the window, in the order in which its samples
-    begin."""
+    """Returns a list of the samples' means for each way to split the window, in the order in which samples begin."""
     return [
         [statistics.fmean(v for v, mark in zip(values, way, strict=True) if mark == one) for one in dict.fromkeys(way)]
         for way in samples
@@ -202,13 +203,13 @@ def means(values, samples):
 
 
 def standard_error(found):
-    """Returns the standard error of the mean, from the means of samples; if blocks of two tensors meet, each has its
-    part, and their common part is in both. None: there are no samples."""
+    """Returns the standard error of the mean from the means of samples, or None without samples. If blocks of two
+    tensors meet, each tensor adds its variance, which also contains their common part."""
     return math.sqrt(sum(statistics.variance(one) / len(one) for one in found)) if found else None
 
 
 def measure(netlist, library, folder, stimulus, period):
-    """Returns {part: joules per cycle}, and with samples the means of everything that is not outside. period: in ns."""
+    """Returns {part: joules per cycle}, and as samples the means of all parts but OUTSIDE. period: in ns."""
     cells, units = library.cells({cell for cell, _ in netlist.cells.values()})
     with open(folder / "toggles.vcd") as file:
         dump = netlists.Dump(file)
@@ -245,9 +246,11 @@ CHECK = """module check(clk_i, a_i, y_o, z_o);
   );
 endmodule
 """
-# In femtojoules: of r0 8 a cycle (clock), at a toggle (2 + 6) / 2 and half of 4 fF at 1 V, and 1 for its D; of i0 (2 +
-# 4) / 2 and 2 of i1's pin; of i1 and i2 3; the clock pin's 3 fF a cycle, half of those of D and of i2's pin a toggle;
-# 1.5 + 3 * 0.5 uW for 2 ns. a_i[1] toggles in every second cycle, a_i[0] in every fourth.
+# The netlist's energies in femtojoules, by check.lib. a_i[1] toggles in every second cycle, a_i[0] in every fourth.
+#   r0: 8 a cycle for its clock; a toggle costs (2 + 6) / 2 and half of the load of 4 fF at 1 V, and 1 for D
+#   i0: a toggle costs (2 + 4) / 2 and half of the 4 fF of i1's pin; i1 and i2: a toggle costs 3
+#   clock pins: 3 fF a cycle; input pins: a toggle costs half of the capacitance of D or of i2's pin
+#   leakage: 1.5 + 3 * 0.5 uW for 2 ns
 CHECKED = {
     "gates": 0.5 * (5 + 3) + 0.25 * 3,
     "flip_flops_data": 0.5 * (6 + 1),
@@ -298,7 +301,7 @@ def run(path, library, stimulus, period, tools, cache, seconds):
 
 
 def started(cells):
-    """The models of cells with 0 in each flip-flop at first."""
+    """Returns the models of the cells with every flip-flop initialized to 0."""
     return re.sub(r"^  reg (\w+);$", r"  reg \1 = 0;", cells, flags=re.M)
 
 
@@ -328,7 +331,7 @@ def written(word, contract):
 
 
 def check_sums(stimulus, printed):
-    """Checks that the sums which PEs have written are those of their blocks' products."""
+    """Checks that the sums which PEs have written equal those of their blocks' products."""
     found = {}
     for line in printed:
         words = line.split()

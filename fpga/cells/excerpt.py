@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes gemm.json, what a PE of the core sees of two GEMMs of a training:
+"""Makes gemm.json, the operands that a PE of the core gets in two GEMMs of a training:
 excerpt.py PROGRAM FOLDER >fpga/cells/gemm.json
 
-FOLDER: what `PROGRAM train -o FOLDER --recipe ufp4,e2m1,ufp4-mixed --whole --seeds 1 --steps 200 --capture` has left.
-Of PE 0, 0 of the configuration `default`: every 16th row of both operands, of the first macro-tile and chunk. Codes and
-scales are hexadecimal, an element a digit, a scale two. half: how the simulated core spaces the blocks of the first
-macro-tile of fprop where its memory has 27 bytes a cycle, half of what the array takes: [cycles in which blocks are
-fed, cycles that then wait].
+`PROGRAM train -o FOLDER --recipe ufp4,e2m1,ufp4-mixed --whole --seeds 1 --steps 200 --capture` makes FOLDER. The PE is
+that in row 0 and column 0 of the configuration `default`, which gets every 16th row of both operands in the first
+macro-tile and chunk. Codes and scales are hexadecimal, with one digit for an element and two for a scale. `half` has
+the idle cycles between blocks of the first macro-tile of fprop if the simulated core's memory delivers 27 bytes a
+cycle, half of what the array takes: pairs [cycles in which blocks are fed, idle cycles that follow].
 """
 
 import json
@@ -45,7 +45,7 @@ def rows(path):
 
 
 def operands(program, folder, recipe, gemm, where):
-    """The quantized tensors as files."""
+    """Writes the quantized operands of a GEMM to files."""
     for role, name in GEMMS[gemm]:
         subprocess.run(
             [

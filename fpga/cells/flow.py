@@ -34,8 +34,8 @@ class Flow:
 
 
 def narrowed(said):
-    """Returns yosys's message about a port of a memory that has lost bits, or None. The black box has the widths of one
-    memory, which must be the widest if a unit has several."""
+    """Returns yosys's message about a memory's port that has lost bits, or None. All memories of a unit share one black
+    box, whose widths must be those of the widest memory."""
     found = re.finditer(r"Resizing cell port \S+ from (\d+) bits to (\d+) bits", said)
     return next((port.group() for port in found if int(port[2]) < int(port[1])), None)
 
@@ -54,8 +54,8 @@ class Cache:
         self.rtl = digest(self.sources)
 
     def get(self, key, make):
-        """Returns (folder, whether it existed); make(folder) fills a new one, which gets its name when that has
-        succeeded."""
+        """Returns (folder, whether it existed). make(folder) fills a new one, which gets its name only if make
+        succeeds."""
         folder = self.folder / digest(key)
         if folder.exists():
             return folder, True
@@ -79,8 +79,8 @@ def digest(value):
 
 
 def synthesize(row, library, flow, tools, cache, seconds, times=(0, 0)):
-    """Returns (folder, figures, whether both were cached): the netlist, netlist.v, and its figures. times: of a core's
-    memories; other times use the same cached netlist."""
+    """Returns (folder with netlist.v, its figures, whether both were cached). times: the delays of a core's memories;
+    other delays use the same cached netlist."""
     text, beside = script.synthesis(row, library, flow), script.files(row, library, flow)
     timing = script.delay(row, library, times)
 
@@ -94,7 +94,7 @@ def synthesize(row, library, flow, tools, cache, seconds, times=(0, 0)):
         # The reader accepts only files below the current folder.
         lost = narrowed(tools.run([tools.yosys, "-q", "-s", "synthesis.ys"], seconds, folder))
         if lost:
-            raise Failed(f"the black box of memories has not the width of all: {lost}")
+            raise Failed(f"the black box of memories is too narrow for one of them: {lost}")
         more = 0
         if flow.gated:
             text_of, added = gates.finish((folder / "netlist.v").read_text(), library.settings["gate"])
@@ -130,11 +130,11 @@ def link(library, folder):
 
 
 def areas(row, said, more):
-    """more: area added after yosys."""
+    """Returns the areas of one unit. more: the area that was added after yosys."""
     area = re.findall(r"Chip area for .*: *([0-9.]+)", said)
     flops = re.findall(r"sequential elements: *([0-9.]+)", said)
     if not area:
-        raise Failed("no figures: yosys said no area")
+        raise Failed("no figures: yosys reported no area")
     return {
         "area_um2": (float(area[-1]) + more) / row.of,
         "flip_flops_um2": (float(flops[-1]) + more if flops else 0.0) / row.of,
@@ -142,9 +142,9 @@ def areas(row, said, more):
 
 
 def delays(row, said):
-    # The last path of a core is its longest.
+    # A core's report ends with its longest path.
     slack = re.findall(r" (-?[0-9.]+) +(?:slack )?\((?:MET|VIOLATED)\)$", said, re.M)
     if not slack:
-        raise Failed(f"no figures: {said.strip().splitlines()[-1] if said.strip() else 'OpenSTA said nothing'}")
+        raise Failed(f"no figures: {said.strip().splitlines()[-1] if said.strip() else 'OpenSTA printed nothing'}")
     found = {"delay_ns": round(script.PERIOD - float(slack[-1]), 4)}
     return found | ({"rooms": rooms.read(said, script.PERIOD)} if row.core else {})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clock gates of a netlist, after yosys's clockgate: none drives more than LIMIT flip-flops, and their scan enable
-becomes a port."""
+"""Finishes the clock gates that yosys's clockgate has inserted: divides a gate that drives more than LIMIT flip-flops,
+and makes the scan enable a port."""
 
 import re
 
@@ -59,7 +59,7 @@ def finish(text, gate):
 
 
 def model(gate):
-    """Returns a model for simulation: a latch that is open while the clock is low. yosys does not read statetable."""
+    """Returns a simulation model, a latch that is open while the clock is low, because yosys reads no statetable."""
     cell, enable, clock, output, *scan = gate
     ports = ", ".join(f"input {pin}" for pin in (enable, clock, *scan))
     return (

@@ -66,11 +66,11 @@ class Table:
 
 @dataclasses.dataclass
 class Energy:
-    """An internal_power group: of an output, when `related` has changed; of an input, when no output has."""
+    """An internal_power group: a toggle of an output that `related` causes, or of an input that changes no output."""
 
     related: str
     when: object  # a function of {pin: 0 or 1}, or None
-    tables: dict  # {1: of a rise, 0: of a fall}
+    tables: dict  # {1: rise, 0: fall}
 
 
 @dataclasses.dataclass
@@ -86,7 +86,7 @@ class Cell:
     name: str
     pins: dict
     leakage: float  # watts
-    gate: bool  # of clocks
+    gate: bool  # a clock gate
 
 
 @dataclasses.dataclass

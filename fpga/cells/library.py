@@ -26,7 +26,7 @@ class Library:
                 raise ValueError(f"{path}: {error}") from error
             found = re.search(rb"library *\( *\"?([^)\"]+?)\"? *\)", data[:65536])
             if not found:
-                raise ValueError(f"{path} is not a Liberty file: there is no library (NAME) in it")
+                raise ValueError(f"{path} is not a Liberty file: it has no library (NAME)")
             names.append(found[1].decode())
             kept = cache / "liberty" / hashlib.sha256(data).hexdigest()[:16] / path.name.removesuffix(".xz")
             if not kept.exists():
@@ -44,14 +44,14 @@ class Library:
         self.names = names
 
     def has_cell(self, cell):
-        """Returns which of the files contains a cell."""
+        """Returns the file that contains a cell, or None."""
         return next(
             (file for file in self.files if re.search(rf"\bcell *\(\s*\"?{re.escape(cell)}\"?\s*\)", file.read_text())),
             None,
         )
 
     def cells(self, wanted):
-        """Returns cells as liberty.read does; each is read only once."""
+        """Returns the cells and units of liberty.read, and reads each cell only once."""
         with self.lock:
             missing = set(wanted) - set(self.known)
             if missing:

@@ -6,8 +6,8 @@ import re
 
 
 def of(folder, share):
-    """Returns {memories: [{name, count, words, bits}]}, in order of their bits; none without a file. If a row is a part
-    of a unit, it has that part of the memories."""
+    """Returns {memories: [{name, count, words, bits}]}, the largest first; empty if yosys wrote no file. share: the
+    units in the netlist, which share the count."""
     file, bodies = folder / "memories.txt", folder / "memories.v"
     kinds = read_bodies(bodies.read_text()) if bodies.exists() else {}
     found = collections.Counter(read_cells(file.read_text(), kinds) if file.exists() else ())
@@ -27,7 +27,7 @@ def read_bodies(text):
 
 
 def read_cells(text, kinds):
-    """Yields (name, words, bits) of each memory in a dump of yosys, from the module or its parameters."""
+    """Yields (name, words, bits) of each memory in yosys's dump, by its module or its parameters."""
     for cell in re.split(r"^ *(?=cell )", text, flags=re.M)[1:]:
         module, path = re.match(r"cell \\?(\S+) \\?(\S+)", cell).groups()
         size = {key: int(value, 2) for key, value in re.findall(r"parameter \\(\w+) \d+'([01]+)", cell)}
@@ -43,7 +43,7 @@ def read_cells(text, kinds):
 
 
 def words(row):
-    """Formats `u_codes 4 of 256 x 64`."""
+    """Returns the memories as text, such as `u_codes 4 of 256 x 64`."""
     return "; ".join(f"{one['name']} {one['count']:g} of {one['words']} x {one['bits']}" for one in row["memories"])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of a core: the part to which each of its registers belongs, and the longest path that ends in each part."""
+"""Assigns each register of a core to a part, its room, and reports the longest path that ends in each room."""
 
 import re
 
@@ -16,7 +16,7 @@ ROOMS = (
     ("QUANT", r"gen_quant\."),
     ("others", r""),
 )
-FROM, TO = "from memories", "to memories"  # paths from memories are reported only there
+FROM, TO = "from memories", "to memories"  # no other room reports paths of memories
 # Ports of memories have a dot in their names, the core's own ports have none. Rooms report paths that begin in
 # registers.
 SCRIPT = """proc room {{name}} {{
@@ -47,8 +47,8 @@ report_checks -path_delay max
 
 
 def script(times):
-    """Returns OpenSTA's commands after those of any unit; `data` has the ports that are outputs. times: of a memory, in
-    ns: from the clock to its read data, and from address and write data to the clock."""
+    """Returns the OpenSTA commands that follow those of any unit, which have set `data` to the output ports. times: a
+    memory's delay from the clock to its read data, and its setup time of address and write data, in ns."""
     tests = "\n".join(
         f"  if {{[regexp {{^({pattern})}} $name]}} {{ return {room} }}" for room, pattern in ROOMS if pattern
     )
@@ -70,8 +70,8 @@ def register(name):
 
 
 def read(said, period):
-    """Returns [{room, delay_ns, from, to}] in the order of ROOMS, then the paths of memories, if they exist. said:
-    OpenSTA's output."""
+    """Returns [{room, delay_ns, from, to}] from OpenSTA's output, in the order of ROOMS and then for paths of
+    memories."""
     found = {}
     for part in re.split(r"^room ", said, flags=re.M)[1:]:
         room = part.split("\n", 1)[0]

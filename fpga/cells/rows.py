@@ -16,13 +16,13 @@ class Row:
     of: int = 1  # the module contains this many units
     formats: str = ""  # formats that it multiplies, for the default table
     default: bool = False
-    memories: bool = False  # are beside the netlist, in memories.v
+    memories: bool = False  # the memories are modules in memories.v, outside of the netlist
     defines: tuple = ()
-    core: bool = False  # a whole core: its memories' ports are ports, and rooms report its delay
+    core: bool = False  # a whole core, whose delay is reported by rooms
 
 
 def configuration(name):
-    """Returns the parameters of a named configuration for target cells; None: there is none of that name."""
+    """Returns the parameters of a named configuration in the form for cells, or None if the name is unknown."""
     known = re.search(rf"^set\(UFP4_CONFIGURATION_{re.escape(name)} (.*)\)$", CONFIGURATIONS.read_text(), re.M)
     return known and {key: int(value) for key, value in re.findall(r"-G(\w+)=(\d+)", known[1])}
 
@@ -49,8 +49,8 @@ ROWS = [
     *_by_format("pe", "ufp4_pe", default=True, Parity=0),
     Row("pe_parity", "ufp4_pe", {"Parity": 1}),
     Row("pe_parity_in_word", "ufp4_pe", {"Parity": 1}, defines=("UFP4_PARITY_IN_WORD",)),
-    # A sixteenth of 4 x 4 PEs that share operand registers; _in_array: including the rest of the array that belongs to
-    # a PE.
+    # One of 4 x 4 PEs that share operand registers; _in_array includes the PE's share of the rest of the array
+    # (pe_shared.sv).
     *_by_format("pe_shared", "pe_shared", 16),
     Row("pe_shared_parity", "pe_shared", {"Parity": 1}, 16),
     Row("pe_in_array", "pe_shared", {"Control": 1}, 16),
@@ -84,8 +84,8 @@ ROWS = [
         )
     ),
 ]
-# The cases in which a unit's energy is measured: its own format, and the GEMM of gemm.json and the load; all formats
-# have more.
+# The cases in which the energy of a dot product or PE is measured: the GEMM of gemm.json and the load, with elements of
+# the row's format. Rows for all formats have more cases.
 LOADS = ("full", "half", "none")
 CASES = [("fprop", "full"), ("wgrad", "full"), ("fprop", "half"), ("fprop", "none")]
 ELEMENTS = {"all formats": "e1m2", "E2M1": "e2m1", "E1M2 and INT4": "e1m2", "E1M2": "e1m2"}
@@ -94,7 +94,7 @@ MORE = [
     ("zero", "e1m2", "full"),
     ("random", "e2m1", "full"),
 ]
-# The cases of other rows: runs of their own (runs.json), and the contracts fp32 and nv.
+# The cases of the rows with recorded runs (runs.json), and of the contracts fp32 and nv.
 OWN = {
     "lane": [*(("fprop", "e1m2", load) for load in LOADS), *(("fprop", elem, "full") for elem in ("e2m1", "mixed"))],
     "quant_block": [
@@ -118,7 +118,7 @@ OWN = {
 
 
 def cases(row):
-    """Returns [(data, elements, load)] of a row's energies, or none."""
+    """Returns [(data, elements, load)] of a row's energies, which is empty if it has none."""
     if row.name in OWN:
         return OWN[row.name]
     if row.formats == "" or row.parameters.get("Parity", 0):

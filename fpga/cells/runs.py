@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes runs.json, what units of the simulated core see and say in each cycle of a run:
+"""Makes runs.json, the inputs and outputs of units of the simulated core in each cycle of a run:
 runs.py PROGRAM FOLDER >fpga/cells/runs.json
 
-FOLDER: as excerpt.py wants it. Of each unit two runs, `full` with a memory as fast as the bus,
-`half` with a slower one:
+FOLDER is that of excerpt.py. Each unit has a run `full` with a memory as fast as the bus, and a run `half` with a
+slower one:
   lane         row 0 of the configuration `small`, which multiplies 64 x 192 by 16 x 192 of a layer's FPROP;
-               2 bytes a cycle
-  quant_block  of the column copy in `default`, which quantizes 128 x 384 of a layer's dY (Hadamard transform,
-               stochastic rounding); 32 bytes a cycle; `full` without the one, without the other (scales rounded up as
-               with it), and in the job before, which seeks the largest number (AMAX), too
-No simulated core feeds a pipeline that makes elements mixed with a block a cycle. The runs dy/ELEM are therefore made
-from quant_block's run `full`: they have its blocks, a job with other elements, and the golden model's codes and scales,
-as many cycles later as the pipeline has stages. A run of E1M2 made in this way must equal the recorded one.
-  quant_block, quant_block_mixed    see the blocks in the recorded cycles
-  quant_serial_block, .._mixed      of the narrow engine, see them as pairs, a pair a cycle, all of the column copy
-Needs numpy and fst2vcd (Debian's gtkwave). A port is a word a cycle, hexadecimal, `word*n` for n cycles, `-` where any
-will do; outputs are those of the window. A run without an input has that of its unit's first run.
+               half: 2 bytes a cycle
+  quant_block  the column copy of `default`, which quantizes 128 x 384 of a layer's dY (Hadamard transform, stochastic
+               rounding); half: 32 bytes a cycle. It has more runs `full`: without the transform, without stochastic
+               rounding (scales rounded up as with it), and in the AMAX job before
+The runs dy/ELEM are computed, because no simulated core feeds a pipeline for elements mixed with a block in each cycle.
+They have the blocks of quant_block's run `full`, a job with other elements, and the codes and scales of the golden
+model, delayed by the stages of the pipeline. The computed run of E1M2 must equal the recorded one.
+  quant_block, quant_block_mixed    get the blocks in the recorded cycles
+  quant_serial_block, .._mixed      (the narrow engine) get the blocks in pairs, a pair a cycle, all of the column copy
+Needs numpy and fst2vcd (Debian's gtkwave). A port has a hexadecimal word for each cycle; `word*n` stands for n cycles,
+and `-` for any value. Outputs are those of the window. An input that a run lacks is that of its unit's first run.
 """
 
 import itertools
@@ -67,12 +67,12 @@ ROW = ("control", "addr", "parity", "clear", "lanes", "mag", "rest")
 JOB, DY_COL = (
     173,
     5,
-)  # bits of a job, of which the first says that only the largest number is wanted; its last field, the tensor
-# The units whose runs are made from the recorded one, and their elements.
+)  # bits of a job, the first of which marks an AMAX job; the value of its last field, the tensor
+# The units whose runs are computed from the recorded one, and their elements.
 WIDE = {"quant_block": ("e2m1",), "quant_block_mixed": ("mixed", "e2m1", "e1m2")}
 SERIAL = {"quant_serial_block": ("e1m2", "e2m1"), "quant_serial_block_mixed": ("mixed", "e2m1", "e1m2")}
 PAIRS = 8  # of a block
-RANDOM = 11  # stages from the one that takes a block's group to the last one of the narrow pipeline without Mixed
+RANDOM = 11  # narrow pipeline without Mixed: stages from the one that takes a block's group to the last one
 ELEM_AT, EXPONENT_AT = 147, 128  # the lowest bits of a job's fields elem and exponent
 FILL, BLOCKS = 24, 32  # QUANT: blocks before the window, and in it
 TILE = 8 * 8 * 12  # lane: reads of a macro-tile; the first two fill flags, the third is measured
@@ -147,7 +147,7 @@ def quant(seen, amax=0):
 
 
 def quantized(place, program, elem):
-    """(tensor exponent, {words of a block: (codes, scale)}) of the golden model's column copy in these elements."""
+    """Returns (tensor exponent, {words of a block: (codes, scale)}) of the golden model's column copy in elem."""
     words = ["quantize", "dy1.npy", "-o", "q.safetensors", "--recipe", "ufp4", "--role", "dy", "--pass", "wgrad"]
     subprocess.run([program, *words, "--elem", elem], cwd=place, check=True)
     found = {
@@ -166,7 +166,7 @@ def quantized(place, program, elem):
 
 
 def making(recorded, place, program, elem):
-    """(the recorded job with other elements, [(words, group, codes, scale)] of its blocks in these)"""
+    """Returns (the recorded job with elements elem, [(words, group, codes, scale)] of its blocks)."""
     exponent, blocks = quantized(place, program, elem)
     ins = {name: unpacked(text) for name, text in recorded["inputs"].items()}
     job = (
@@ -179,7 +179,7 @@ def making(recorded, place, program, elem):
 
 
 def wide(recorded, made, stages):
-    """The run of a pipeline of 16 numbers a cycle. made: what `making` gives; stages: of the pipeline."""
+    """Returns the run of a pipeline of 16 numbers a cycle. made: from `making`; stages: of the pipeline."""
     job, blocks = made
     first = recorded["window"][0] - FILL
     part = slice(*(at - first - stages for at in recorded["window"]))
@@ -191,9 +191,9 @@ def wide(recorded, made, stages):
 
 
 def serial(made, stages, random):
-    """The run of a pipeline of a pair a cycle, from cycle 4 on. A block is read from its memory in the eight cycles
-    after the last one in which it is written; its group is taken `random` cycles after the first of these reads, and it
-    leaves `stages` cycles after the last one."""
+    """Returns the run of a pipeline of a pair a cycle, which begins in cycle 4. The pipeline reads a block from its
+    memory in the eight cycles after the block's last write, takes its group `random` cycles after the first read, and
+    outputs it `stages` cycles after the last read."""
     job, blocks = made
     cycles, first = PAIRS * (FILL + BLOCKS) + 4, 4
     late = first + 2 * PAIRS + stages - 1  # the cycle in which the first block leaves
@@ -270,7 +270,7 @@ def traced(place, program, words, bandwidth, wanted):
 
 
 def lanes(place, program, captured):
-    """{data: {load: run}}: E1M2 at both loads, other elements at the first, each of its own training."""
+    """Returns {data: {load: run}}: E1M2 at both loads, other elements only at `full`, each from its own training."""
     out = {}
     for elem, recipe in RECIPES.items():
         for role, tensor, count in (("x", "fc2.X", 64), ("w", "fc2.W", 16)):
@@ -290,7 +290,7 @@ def lanes(place, program, captured):
 
 
 def quants(place, program, captured):
-    """{unit: {data: {load: run}}}"""
+    """Returns {unit: {data: {load: run}}}."""
     for role, tensor, count in (("x1", "fc1.X", 128), ("w1", "fc1.W", 384), ("dy1", "fc1.dY", 128)):
         np.save(place / f"{role}.npy", np.load(captured / f"ufp4/layer1.{tensor}.npy")[:count])
     (place / "nearest.json").write_text(json.dumps(NEAREST))
@@ -316,11 +316,11 @@ def quants(place, program, captured):
 
 
 def made_of(recorded, place, program, out):
-    """{unit: {data: {load: run}}}: out, the recorded runs of quant_block, and those that are made from `recorded`."""
+    """Returns {unit: {data: {load: run}}}: out, which quant_block recorded, and runs computed from `recorded`."""
     stages = {name.removeprefix("quant_"): row["value"] for name, row in SPEC["pipeline"].items()}
     made = {elem: making(recorded, place, program, elem) for elem in ("e1m2", "e2m1", "mixed")}
     if wide(recorded, made["e1m2"], stages["block_stages"]) != recorded:
-        raise SystemExit("runs.py: what the model says of the recorded blocks is not what the core said")
+        raise SystemExit("runs.py: the model and the core differ in the recorded blocks")
     found = {"quant_block": out}
     for unit, elems in (WIDE | SERIAL).items():
         ending = "_mixed" * unit.endswith("_mixed")
@@ -334,7 +334,7 @@ def made_of(recorded, place, program, out):
 
 
 def shortened(runs):
-    """The runs of a unit, without the inputs that are those of its first run at full load."""
+    """Returns the runs of a unit without the inputs that equal those of its first run at full load."""
     first, *others = runs
     known = runs[first]["full"]["inputs"]
     own = lambda one: one | {"inputs": {name: text for name, text in one["inputs"].items() if text != known[name]}}

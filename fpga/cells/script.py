@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts, which follow the same flow for every row: yosys with its slang reader, synth -flatten, dfflibmap, abc;
-OpenSTA without wires. The ports of memories become ports of the unit, or (Row.memories) the memories are in memories.v.
-For a core (Row.core) its memories have times, and rooms.py reports the delay of each room."""
+"""Writes the scripts, which follow one flow for all rows: yosys with its slang reader, synth -flatten, dfflibmap, abc;
+OpenSTA without wires. The ports of memories become ports of the unit; with Row.memories the memories are modules in
+memories.v. In a core (Row.core) memories have delays, and rooms.py reports the delay of each room."""
 
 import rooms
 
-GATED = 8  # flip-flops with a common enable from which on they get a clock gate
-# Full adders: those with a constant input become gates, one after the other; the rest become cells.
+GATED = 8  # the fewest flip-flops with a common enable that get a clock gate
+# Full adders with a constant input become gates, in several passes because a gate may make the next adder's input
+# constant. The other full adders become cells.
 CONSTANT = """module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
   parameter _TECHMAP_CONSTMSK_a_i_ = 0;
   parameter _TECHMAP_CONSTMSK_b_i_ = 0;
@@ -20,7 +21,7 @@ CELL = """module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
   {0} cell (.{1}(a_i), .{2}(b_i), .{3}(c_i), .{4}(carry_no), .{5}(sum_no));
 endmodule
 """
-# Each module has its own widths from the reader, and is beside the netlist.
+# Each memory is a module with its own widths, and is written to memories.v instead of the netlist.
 MEMORIES = [
     "select -set memories ufp4_sram$*",
     "proc @memories",
@@ -59,7 +60,7 @@ def files(row, library, flow):
 
 
 def boxed(row):
-    """In a unit all memories have the widths of the widest; in a core each has its own."""
+    """Returns the reader's option: one black box for all memories of a unit, or a module for each memory of a core."""
     return "--keep-hierarchy" if row.memories or row.core else "--blackboxed-module ufp4_sram"
 
 
@@ -122,6 +123,6 @@ def synthesis(row, library, flow):
 
 
 def delay(row, library, times):
-    """times: of memories, in the format of rooms.script."""
+    """Returns the script of OpenSTA. times: as in rooms.script."""
     files = " ".join(f"cells/{file.name}" for file in library.files)
     return DELAY.format(files=files, top=row.module, period=PERIOD) + (rooms.script(times) if row.core else END)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of units of the core, one value per port and cycle: while the core works on the GEMMs of gemm.json
-(excerpt.py), or in a recorded run (runs.py)."""
+"""Inputs of units of the core, one value per port and cycle, from the GEMMs of gemm.json (excerpt.py) or from recorded
+runs (runs.py)."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ LEAD = 8  # cycles after them until all registers have seen them
 IDLE, IDLE_CYCLES = (
     ("read_i", "we_i", "in_valid_i"),
     128,
-)  # recorded units without load: ports that are then 0, and cycles behind the run
+)  # recorded units without load: ports that are 0 in the cycles after the run, and these cycles
 
 
 def excerpt(data, elem):
@@ -45,7 +45,7 @@ def excerpt(data, elem):
 
 
 def magnitude(code, scale, elem):
-    """A code's magnitude in quanta. Bit 7 of the block's scale chooses the grid of elements mixed."""
+    """Returns a code's magnitude in quanta. Bit 7 of the block's scale selects the grid of elements mixed."""
     grid = ("e1m2" if scale >> 7 else "e2m1") if elem == "mixed" else elem
     return MAGNITUDES[grid][code & 7]
 
@@ -87,8 +87,8 @@ def feeds(a, b):
 
 
 def paced(fed, load):
-    """Returns the same with None for idle cycles, after FIRST blocks that fill registers. At load `half` they are
-    spaced as in the core's own run; at `none` nothing follows."""
+    """Returns the blocks with None for idle cycles, after FIRST blocks that fill registers. At load `half` the gaps are
+    those of a run of the core; at `none` only idle cycles follow."""
     if load == "none":
         return fed[:FIRST] + [None] * 64
     if load == "full":
@@ -104,26 +104,26 @@ def paced(fed, load):
 class Stimulus:
     ports: dict  # {port: value of each cycle}
     window: range  # the cycles that count
-    macs: int  # in them; of lanes and QUANT elements
+    macs: int  # in these cycles; for lanes and QUANT, elements
     sums: dict  # {64 * PE + index: the sum that it has then written}
-    contract: str = "exact"  # of these sums
+    contract: str = "exact"  # of the sums
     outputs: dict = dataclasses.field(default_factory=dict)  # {port: value of each cycle of the window}
-    # Flip-flops begin with 0 if the unit has a sum that each block begins anew: the gates that do so do not mask an X
-    # that reaches them by two ways, so the sum would stay X.
+    # Whether flip-flops begin with 0. A unit with a sum that each block restarts needs this, because the gates that
+    # restart it do not mask an X that reaches them by two ways, so that the sum would stay X.
     from_zero: bool = False
-    # Samples that the window consists of, for standard errors: for each way to split it, the sample of each cycle. They
+    # The samples of the window, for standard errors: for each way to split it, the number of each cycle's sample. They
     # exist only if all cycles are fed, because idle cycles are no property of the data.
     samples: list = dataclasses.field(default_factory=list)
 
 
 def samples(line, cycles, back):
-    """Splits by the rows of a and by those of b, whose blocks meet. back: cycles since a block was fed."""
+    """Splits the cycles by the row of a, and by the row of b. back: the cycles since a block was fed."""
     fed = [line[t - back] for t in cycles]
     return [[one[4] // 8 for one in fed], [one[4] % 8 for one in fed]] if all(fed) else []
 
 
 def dot(data, elem, load):
-    """ufp4_dot, which has no registers: without load its inputs are constant."""
+    """Returns the stimulus of ufp4_dot. Without load its inputs are constant, because it has no registers."""
     a, b = excerpt(data, elem)
     line, held, ports = (
         paced(feeds(a, b), load),
@@ -153,8 +153,8 @@ def held_by_lanes(at, total, decoded):
 
 
 def controls(at, total, valid):
-    """Returns the array's control word after each cycle; without a feed it keeps sums. valid: of a block, above the
-    bits that all contracts have."""
+    """Returns the array's control word after each cycle, which keeps sums while nothing is fed. valid(block): the bits
+    above those that all contracts have."""
     out = [0]
     for t in range(total):
         fed = at(t)
@@ -163,8 +163,8 @@ def controls(at, total, valid):
 
 
 def timed(line, decoded, valid, ports, lead=LEAD):
-    """Returns values of ports over the cycles of a line and `lead` more. ports: (operand, word) -> {port: value},
-    functions of cycles back."""
+    """Returns the values of ports over the cycles of a line and `lead` more. ports: (operand, word) -> {port: value};
+    operand and word are functions of the number of cycles back."""
     total = len(line) + lead
     at = lambda t: line[t] if 0 <= t < len(line) else None
     held, control = held_by_lanes(at, total, decoded), controls(at, total, valid)
@@ -187,7 +187,7 @@ def window(line, first):
 
 
 def pe(data, elem, load):
-    """ufp4_pe with target cells."""
+    """Returns the stimulus of ufp4_pe in the form for cells."""
     a, b = excerpt(data, elem)
     return pe_of(paced(feeds(a, b), load), elem, FIRST + LEAD)
 
@@ -214,7 +214,7 @@ def exact_ports(word):
 
 
 def pe_of(line, elem, first):
-    """Returns the same for a line of blocks, or None for idle cycles; the window begins in the cycle `first`."""
+    """Returns the stimulus of ufp4_pe for a line of blocks and None for idle cycles. first: where the window begins."""
     names = ("a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")
     ports = timed(
         line,
@@ -228,7 +228,7 @@ def pe_of(line, elem, first):
 
 
 def unpacked(text):
-    """The values of a port; None, written as -, where it may say anything."""
+    """Returns the values of a port; None, written as -, stands for any value."""
     out = []
     for word in text.split():
         value, _, count = word.partition("*")
@@ -241,8 +241,8 @@ SUMS = "quant_serial_block_mixed"  # the unit that adds up the errors of a block
 
 
 def recorded_samples(unit, made):
-    """Splits a lane's window by the row that it reads, and QUANT's by adjacent blocks, because a pipeline has many at a
-    time."""
+    """Splits a lane's window by the row that it reads, and QUANT's into groups of adjacent blocks, because the pipeline
+    works on several at a time."""
     if unit == "lane":
         return [[made.ports["raddr_i"][t] // BLOCK for t in made.window]]
     sample = QUANT_SAMPLE * len(made.window) * BLOCK // made.macs

@@ -37,8 +37,8 @@ class Tools:
         }
 
     def run(self, words, seconds, folder=None):
-        """Returns standard output and errors of a command, which is ended at its time limit with all processes that it
-        has started."""
+        """Returns standard output and errors of a command. At the time limit it ends the command and all processes that
+        this has started."""
         with self.lock:
             process = subprocess.Popen(
                 words,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What wires add: units placed and routed in OSU 0.18 um by Debian's qflow (graywolf and qrouter),
-delays by OpenSTA with and without.
+"""Measures what wires add to a unit's delay: Debian's qflow (graywolf and qrouter) places and routes it in OSU 0.18 um,
+and OpenSTA computes the delay with and without wires.
 
 usage: wires.py [UNIT...] [--seconds N] [--csv]     default: the dot products by format; 3600 s for a unit
 
@@ -91,7 +91,7 @@ def plain(name, ports):
 
 
 def name_the_port(net, driver, found, ports):
-    """qrouter writes ERROR for a pin that it has lost. In the net of a port that lacks the port, it is that port."""
+    """Replaces ERROR, which qrouter writes for a lost pin, by the net's port if that is the missing pin."""
     pins = [pin for *_, own in found for pin in own]
     if "ERROR" not in [driver, *pins]:
         return
@@ -108,7 +108,7 @@ def name_the_port(net, driver, found, ports):
 
 
 def spef(name, lines, ports):
-    """Converts qrouter's resistances and capacitances to SPEF. ports: names of the module's."""
+    """Converts qrouter's resistances and capacitances to SPEF. ports: names of the module's ports."""
     out = [
         f'*SPEF "IEEE 1481-1998"\n*DESIGN "{name}"\n*DATE ""\n*VENDOR ""\n*PROGRAM ""\n*VERSION ""\n*DESIGN_FLOW ""\n'
         "*DIVIDER /\n*DELIMITER :\n"

@@ -282,7 +282,7 @@ def test_tells_the_rooms_of_a_core(folder):
             ),
         )
     ], out
-    assert "0.218 ns behind the clock, and needs address and data 0.05 ns before" in lines[7], out
+    assert "0.218 ns after the clock and needs address and data 0.05 ns before" in lines[7], out
     assert "0.027 um2 a bit, the bare cell of another process" in out, out
     text = (folder / "state/synthesis.ys").read_text()
     assert "-GQuant=0" in text and "-GRows=2" in text and "rename -wire" in text, text
@@ -292,7 +292,7 @@ def test_tells_the_rooms_of_a_core(folder):
     (row,) = csv.DictReader((folder / "out/ppa.csv").open())
     assert (row["memory_bits"], row["memory_ns"]) == ("33024", "0.218 0.05"), row
     status, out, err = ppa(folder, *words, "--memory-ns", "0.5,0.1", "--bit-um2", "0.05")
-    assert "1651.2" in out and "0.5 ns behind" in out and "0.05 um2 a bit;" in out, out
+    assert "1651.2" in out and "0.5 ns after" in out and "0.05 um2 a bit;" in out, out
     assert (asked(folder), len((folder / "state/timed").read_text())) == (1, 2), err
     assert "rename -wire" not in (
         ppa(folder, "--liberty", "a.lib", "--unit", "dot") and (folder / "state/synthesis.ys").read_text()
