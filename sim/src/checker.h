@@ -42,15 +42,15 @@ class Checker : public Verdict {
 
   /** Checks the pins before a clock edge. */
   void sample();
-  /** The memory has lost the rest of an ID's oldest read, or the response to a write, which will
-   * never arrive. */
+  /** Counts the rest of an ID's oldest read, or the response to a write, as lost: it will never
+   * arrive. */
   void lost_read(unsigned id) {
     end(reading_, id);
   }
   void lost_write(unsigned id) {
     end(writing_, id);
   }
-  /** A soft reset begins, in which open bursts may end in beats without strobes. */
+  /** Begins a soft reset, in which open bursts may end in beats without strobes. */
   void soft_reset() {
     soft_reset_ = true;
   }

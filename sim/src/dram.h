@@ -98,7 +98,7 @@ class Dram {
     return sum;
   }
 
-  // Serves the access with this number, which gives its channel, bank and row. @return its end.
+  // Serves an access, whose number gives channel, bank and row. @return the time at which it ends.
   uint64_t access(uint64_t now, bool write, uint64_t number) {
     const uint64_t turn = kTurn / d_.access_bytes;
     Channel &channel = channels_[hash(number / turn, d_.channels)];

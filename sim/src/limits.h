@@ -18,7 +18,7 @@ struct IdLimits {
   bool empty = false;  // beats may have all strobes off
 };
 
-/** By ID. */
+/** The limits of each ID. */
 struct Limits {
   std::array<IdLimits, 4> reads, writes;
 };

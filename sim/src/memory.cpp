@@ -53,8 +53,8 @@ uint8_t Memory::response(uint64_t address, unsigned beats) const {
   return at(address, uint64_t{beats} * bus_bytes_) ? kOkay : kDecerr;
 }
 
-// Returns whether this beat or response fails. Must be called once for each one of the fault's
-// kind.
+// Returns whether the present beat or response fails. Must be called once for each beat or response
+// of the fault's kind.
 bool Memory::fails(ufp4_sim_fault_t fault) {
   if (fault_ != fault || --fault_in_ != 0) return false;
   fault_ = UFP4_SIM_FAULT_NONE;

@@ -82,13 +82,17 @@ struct MemorySlave {
 };
 
 /**
- * @p Data, which derives from this class, has the data: uint8_t begin_read(address, beats) and
- * begin_write return the response of a burst that begins. bool read_beat(MemoryBurst &) returns
- * whether the beat is delivered at all. void write_beat(const MemoryBurst &, bool early) takes the
- * beat on the pins, or the oldest one kept; void keep_beat() keeps a beat that precedes its
- * address. bool write_answer(MemoryAnswer &) returns whether the response is delivered at all.
- * read_beat and write_answer may change the response. Data may override due(const MemoryBurst & or
- * MemoryAnswer &, cycle) if the latency does not determine the time.
+ * The class @p Data derives from this one and moves the data:
+ *   uint8_t begin_read(address, beats), begin_write(address, beats)
+ *                                    return the response of a burst that begins
+ *   bool read_beat(MemoryBurst &)    returns whether the beat is delivered; may change its response
+ *   void write_beat(const MemoryBurst &, bool early)
+ *                                    takes the beat on the pins, or the oldest one kept
+ *   void keep_beat()                 keeps a beat that precedes its address
+ *   bool write_answer(MemoryAnswer &)
+ *                                    returns whether the response is delivered; may change it
+ *   due(const MemoryBurst & or MemoryAnswer &, cycle)
+ *                                    if overridden, determines the time in place of the latency
  */
 template <typename Data>
 class MemoryTiming {
@@ -217,7 +221,7 @@ class MemoryTiming {
     return static_cast<Data &>(*this);
   }
 
-  // splitmix64.
+  // Draws by splitmix64.
   uint64_t random() {
     uint64_t z = random_state_ += 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;

@@ -92,7 +92,7 @@ ufp4_sim_status_t Simulator::trace_end() {
   return UFP4_SIM_FAILED;
 }
 
-// Like everything else, pins start at random.
+// Pins start at random, like the registers.
 ufp4_sim_status_t Simulator::reset() {
   const auto &axil = pins_.axil;
   timeline_.cut(cycle_);
@@ -116,7 +116,7 @@ ufp4_sim_status_t Simulator::broken() {
   return UFP4_SIM_FAILED;
 }
 
-// xorshift64.
+// Draws by xorshift64.
 uint8_t Simulator::ready() {
   ready_state_ ^= ready_state_ << 13;
   ready_state_ ^= ready_state_ >> 7;

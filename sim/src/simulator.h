@@ -18,7 +18,7 @@ namespace ufp4 {
 
 class Simulator {
  public:
-  /** @p sink: of a timeline, or NULL. */
+  /** @p sink: the receiver of a timeline, or NULL. */
   Simulator(std::unique_ptr<Core> core, const MemoryOptions &options, const Limits &limits,
             const ufp4_timeline_sink_t *sink);
 

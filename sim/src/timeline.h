@@ -62,7 +62,7 @@ class Timeline {
     for (uint8_t track = 0; track < UFP4_TRACK_COUNT; track++) full |= close(track, cycle);
     if (full) sink_ = off();
   }
-  /** Does the same, and ends the timeline. */
+  /** Ends the activities under way before @p cycle, and the timeline. */
   void end(uint64_t cycle) {
     cut(cycle);
     sink_ = off();

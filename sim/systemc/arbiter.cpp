@@ -48,7 +48,7 @@ void Ufp4Arbiter::b_transport(int port, tlm::tlm_generic_payload &payload,
   if (delay >= instant()) delay -= instant();
 }
 
-// Grants one after the other, each in its own delta cycle, in which its thread continues.
+// Grants requests one after the other, each in its own delta cycle, in which its thread continues.
 void Ufp4Arbiter::grant() {
   for (;;) {
     wait(arrived_);

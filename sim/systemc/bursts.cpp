@@ -65,7 +65,7 @@ BurstPtr Bursts::make(tlm::tlm_command command, uint64_t address, unsigned beats
   return burst;
 }
 
-// The responses are known when the target has answered.
+// Sends a read to the target. Its response is known only when the target has answered.
 uint8_t Bursts::begin_read(uint64_t address, unsigned beats) {
   reading_.push_back(make(tlm::TLM_READ_COMMAND, address, beats));
   launch(reading_.back());

@@ -17,8 +17,8 @@ uint8_t response_of(tlm::tlm_response_status status) {
   return status == tlm::TLM_ADDRESS_ERROR_RESPONSE ? kDecerr : kSlverr;
 }
 
-// The target has answered: the response is due @p delay from now. If that was not known at the
-// start, it is seen at the first edge after it.
+// Records the target's answer, which is due @p delay from now. An answer that was not known at the
+// start of the burst is seen at the first edge after it.
 void finish(Burst &burst, sc_core::sc_time delay, sc_core::sc_time period) {
   const uint64_t waited = (sc_core::sc_time_stamp() - burst.start).value();
   const uint64_t took = waited + delay.value(), cycle = period.value();

@@ -25,7 +25,7 @@ class Copy {
   std::string fetch(MemorySocket &mem);
   /** Writes back the job's results. @return an error message, or an empty text */
   std::string store(MemorySocket &mem) const;
-  /** The job with addresses in the copy. */
+  /** Returns the job with addresses in the copy. */
   timing::Descriptor moved(const timing::Descriptor &job) const;
   uint8_t *data() {
     return data_.get();

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kRegisterBytes = 4096;
 constexpr unsigned kWord = 4, kAllStrobes = 0xF;
 
-// Returns the response to a transaction on the registers; TLM_OK_RESPONSE if it can be executed.
+// Returns the response to a transaction on the registers, TLM_OK_RESPONSE if it can be executed.
 tlm::tlm_response_status check(const tlm::tlm_generic_payload &payload) {
   const bool enables = payload.get_byte_enable_ptr() != nullptr;
   if (payload.get_address() >= kRegisterBytes) return tlm::TLM_ADDRESS_ERROR_RESPONSE;

@@ -125,7 +125,8 @@ void Ufp4CoreTimed::Inside::launch(const ufp4::timing::BegunBurst &begun) {
   carrier->launch(burst);
 }
 
-// @return whether there are any; what was run ahead is then invalid.
+// Passes the answers of external bursts to `now`, which makes what was run ahead invalid. @return
+// whether there were any.
 bool Ufp4CoreTimed::Inside::take_answers() {
   const auto answered = [](const ufp4::Flight &flight) { return flight.burst->answered; };
   if (std::none_of(flights.begin(), flights.end(), answered)) return false;
@@ -140,7 +141,7 @@ bool Ufp4CoreTimed::Inside::take_answers() {
   return true;
 }
 
-// `now` follows the clock; nothing visible happens on the way.
+// Runs `now` up to a cycle. Nothing visible happens on the way.
 void Ufp4CoreTimed::Inside::catch_up_to(uint64_t cycle) {
   while (!failed && now->cycles() < cycle) advance(now.get(), cycle);
 }
@@ -164,7 +165,7 @@ bool Ufp4CoreTimed::Inside::try_access(bool write, uint32_t offset, uint32_t *va
     forget_ahead();
   }
   trim(&now_at);
-  // The cycles that had been run ahead are invalid.
+  // A soft reset drops the jobs that were run ahead.
   if (now->core().resetting()) {
     fetched.clear();
     executed.clear();

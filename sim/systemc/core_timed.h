@@ -54,7 +54,7 @@ struct Ufp4CoreTimed::Inside {
 
   void run();
   void watch_reset();
-  /** @return the cycle. */
+  /** Resets the model. @return the present cycle. */
   uint64_t enter_reset();
   bool access(bool write, uint32_t offset, uint32_t *value);
   bool try_access(bool write, uint32_t offset, uint32_t *value);
@@ -115,7 +115,7 @@ struct Ufp4CoreTimed::Inside {
   std::deque<ufp4::Fetched> fetched;
   std::deque<ufp4::Executed> executed;
   ufp4::Cursor now_at, ahead_at, *running = &now_at;
-  std::deque<Completion> completions, passed;  // of `ahead`; of `now`, during an access
+  std::deque<Completion> completions, passed;  // those of `ahead`; those of `now` during an access
   const bool outside;
   std::unique_ptr<ufp4::Carrier> carrier;  // for an external memory
   std::deque<ufp4::Flight> flights;
@@ -124,7 +124,7 @@ struct Ufp4CoreTimed::Inside {
   sc_core::sc_mutex busy;
   sc_core::sc_event kick, released, moved;  // moved: the level has changed
   uint64_t resets = 0, steps = 0;
-  bool level = false;  // of the interrupt, at present
+  bool level = false;  // the present level of the interrupt
   bool in_reset = false, failed = false;
 };
 

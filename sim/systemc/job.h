@@ -23,11 +23,11 @@ struct Executed {
 class JobRunner {
  public:
   JobRunner(MemorySocket &mem, const ufp4_configuration_t &configuration);
-  /** The timed model has checked that @p slots were written. @return an error message; empty if it
-   * was executed. */
+  /** Executes a job; the timed model has checked that its exponent slots were written. @return an
+   * error message; empty if the job was executed. */
   std::string run(const uint8_t *descriptor, const uint16_t *slots,
                   const ufp4_completion_t &completion, Executed *done);
-  /** Returns whether some part of it has no memory. */
+  /** Returns whether some part of a region has no memory. */
   bool missing(uint64_t address, uint64_t bytes);
 
  private:

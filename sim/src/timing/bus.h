@@ -19,8 +19,11 @@ namespace ufp4::timing {
 
 class Bus {
  public:
-  /** @p bytes: per cycle in each direction, for a memory without banks. @p dram: its banks;
-   * without channels it has none. @p cycle_fs: cycle time for these. */
+  /**
+   *  @param bytes bytes per cycle in each direction, of a memory without banks
+   *  @param dram the memory's banks, if it has channels
+   *  @param cycle_fs the cycle time for the banks, in femtoseconds
+   */
   Bus(unsigned latency, unsigned bytes, const ufp4_dram_t &dram, uint64_t cycle_fs)
       : latency_(latency),
         bytes_(bytes),
@@ -28,7 +31,7 @@ class Bus {
         dram_(dram),
         cycle_fs_(cycle_fs) {}
 
-  /** @p every_cycle: no cycle is skipped while this core is on the bus. */
+  /** Adds a core. @p every_cycle: no cycle is skipped while it is on the bus. */
   void join(Core *core, bool every_cycle);
   void leave(const Core *core);
   bool empty() const {

@@ -153,7 +153,7 @@ bool Core::fetch() {
   return false;
 }
 
-// The oldest job's completion has been answered.
+// Executes the oldest job and writes its completion, whose burst has been answered.
 bool Core::retire() {
   Retire::Job &job = retire_.job();
   if (job.engine && host_.execute &&
@@ -175,7 +175,7 @@ bool Core::retire() {
   return true;
 }
 
-// A job goes to its engine. If its data may lie outside memory, the host is asked for each burst.
+// Asks the host about each burst from now on if data of the job may lie outside memory.
 void Core::doubt(const Descriptor &job) {
   if (host_.missing == nullptr || doubtful_) return;
   for (const Extent &each : extents(job)) {
@@ -281,7 +281,7 @@ Guard::Input Core::guard_input() const {
           moving_.read.sending() || moving_.write.sending()};
 }
 
-// The command unit and the registers.
+// Simulates a cycle of the command unit and of the registers.
 bool Core::step_host(const Now &now, Events events, const Guard::Input &guard, bool *soft_reset) {
   const bool stops = guard_.stops(guard);
   if (calm_ && !port_.awvalid && !port_.wvalid && !port_.arvalid && !gemm_now_.done &&
@@ -345,7 +345,7 @@ bool Core::follow(const Core &host, const Orders &before) {
       after.fatal != before.fatal) {
     return false;
   }
-  // If it still has jobs to fetch, it has not seen how many there are.
+  // If the copy still has jobs to fetch, the new tail changes nothing that it has done.
   if (is.tail != was.tail && front_.next() == was.tail) return false;
   // A stop has no completion, so a host that has not seen it may have to see it now.
   if (registers_.irq_mask() != host.registers_.irq_mask() && (registers_.raised() & kIrqStopped)) {
@@ -355,7 +355,7 @@ bool Core::follow(const Core &host, const Orders &before) {
   return true;
 }
 
-// The core is idle, and its memory is as ready as it can be.
+// Returns whether the core is idle, and its memory has its full credit.
 bool Core::idle() const {
   return hangs() || (calm_ && !working() && cycle_ - last_moved_ >= kIdleCycles);
 }

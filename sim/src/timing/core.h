@@ -78,13 +78,13 @@ class Core {
   bool resetting() const {
     return guard_.resetting();
   }
-  /** Returns whether it has been stopped, and neither the core nor the bus does anything until a
+  /** Returns whether the core has been stopped, so that neither core nor bus does anything until a
    * reset. */
   bool hangs() const {
     return guard_.fatal() != 0 && calm_ && still_ >= shape_.still_cycles &&
            !moving_.read.pending() && !moving_.write.pending();
   }
-  /** The completion that was written last has not been delivered. */
+  /** Raises the error interrupt, because the last completion was not delivered. */
   void miss_completion() {
     registers_.raise(kIrqError);
   }

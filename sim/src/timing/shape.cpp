@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kStillCycles = 256;  // more than the stages of any pipeline
 
-// From ufp4_pe_pkg.
+// Mirrors ufp4_pe_pkg.
 uint32_t dot_stages(uint32_t target) {
   return target == UFP4_TARGET_FPGA ? kDotStagesFpga : 0;
 }
@@ -32,7 +32,7 @@ uint32_t pe_share(uint32_t target) {
   return target == UFP4_TARGET_ASIC ? kPeShareAsic : 1;
 }
 
-// From ufp4_gemm.
+// Derives the constants of ufp4_gemm.
 void derive_gemm(Shape &s) {
   s.chunk_step = std::max(s.bus_bytes / 16, s.nv() ? 4u : 2u);
   s.load_bytes = 8 * shape_load_rows(s.rows, s.cols, s.bus_bytes);
@@ -48,7 +48,7 @@ void derive_gemm(Shape &s) {
   s.turn = s.fp32() ? kTurnCycles / s.steps : s.nv() ? kTurnCyclesNv / 4 : 1;
 }
 
-// From ufp4_quant.
+// Derives the constants of ufp4_quant.
 void derive_quant(Shape &s) {
   s.segment_bytes = s.bus_bytes > 64 ? 256 : 128;
   s.segments = s.bus_bytes >= 16 ? 8 : 4;

@@ -7,8 +7,8 @@
 
 namespace ufp4::timing {
 
-/** A link to the next state, after that many cycles, with that much progress. It is valid if,
- * among the loaders' requests in these cycles, pages cut only those recorded. */
+/** A link to the next state, with the cycles and the progress until then. It is valid if pages cut
+ * only the recorded ones of the loaders' requests in these cycles. */
 struct Skip::Link {
   Entry *to;
   uint64_t cycles;

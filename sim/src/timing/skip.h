@@ -49,7 +49,7 @@ class SkipReader {
     state_.loaders.clear();
   }
 
-  /** The following state is that of a core in its cycle @p now. */
+  /** Begins the state of a core in its cycle @p now. */
   void of(uint64_t now) {
     now_ = now;
   }
@@ -141,9 +141,9 @@ class Skip {
   Skip(const Skip &) : Skip() {}
   ~Skip();
 
-  /** A job has started. */
+  /** Forgets the recorded states, because a job has started. */
   void forget();
-  /** Something outside the regular progress of the job has happened. */
+  /** Breaks the chain of states, because of an event outside the regular progress of the job. */
   void interrupt() {
     last_ = nullptr;
   }

@@ -19,7 +19,7 @@ Timed::Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host
   core_.reset();
 }
 
-// xorshift64.
+// Draws by xorshift64.
 bool Timed::ready() {
   ready_state_ ^= ready_state_ << 13;
   ready_state_ ^= ready_state_ >> 7;

@@ -17,8 +17,8 @@ class Timed {
   Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
         bool every_cycle, const ufp4_timeline_sink_t *sink = nullptr);
 
-  /** Runs together with all cores on @p bus from here on; its rules must have an external
-   * memory. */
+  /** Runs together with all cores on @p bus from here on. The rules of this core must name an
+   * external memory. */
   void join(Bus *bus) {
     bus_ = bus;
     bus_->join(&core_, every_cycle_ || core_.has_timeline());

@@ -41,8 +41,12 @@ class Addend {
   }
   void reset();
   void start(const ufp4_gemm_descriptor_t &desc);
-  /** @p cancel: the drain has ended; @p bus_ready, @p bus_valid: the master accepts the request,
-   * has a beat. */
+  /**
+   * Simulates a cycle.
+   *  @param cancel the drain has ended
+   *  @param bus_ready the master accepts the request
+   *  @param bus_valid the master has a beat
+   */
   void step(const ufp4_gemm_descriptor_t &desc, const Drain::State &drain, bool cancel,
             bool bus_ready, bool bus_valid, bool bus_error);
   /** Returns whether the client's beat of this cycle has an error. */

@@ -29,8 +29,8 @@ class Drain {
   bool idle() const {
     return !active_ && !req_valid_ && valid_ == 0 && !upper_out_ && !dat_valid_;
   }
-  /** From its request on, a row owns the port: its data are near, or the next row needs the
-   * place. */
+  /** Returns whether a row requests the port. It waits until its data are near, or until the next
+   * row needs its place. */
   bool req_valid() const {
     return req_valid_ && (req_wait_ == 0 || (active_ && open_ && read_ == 0));
   }
@@ -44,7 +44,7 @@ class Drain {
   bool asleep() const {
     return !open_ && credit_ == 0 && valid_ == 0 && !req_valid_ && !upper_out_ && !dat_valid_;
   }
-  /** Simulates such a cycle. */
+  /** Simulates a cycle in which asleep() is true. */
   void sleep(bool ready) {
     credit_ += ready;
     slot_ = (slot_ + 1) & 3;
@@ -53,8 +53,8 @@ class Drain {
   bool upper() const {
     return count() > shape_->drain_cols / 2;
   }
-  /** Returns the addends' beats that must be present before the next read: at a row's first read
-   * all of the row. */
+  /** Returns the beats of earlier sums that must be present before the next read, which are all of
+   * the row at its first read. */
   uint32_t sums_need() const {
     return read_ == 0 ? ((2 * walk_.cols() - 1) >> shape_->drain_log2) + 1 : upper() ? 2 : 1;
   }

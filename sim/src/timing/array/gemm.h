@@ -51,7 +51,7 @@ class Gemm {
   uint16_t status() const {
     return errors_.status();
   }
-  // The clients, from registers.
+  // The requests of the clients, which depend only on registers.
   bool load_valid(uint32_t panels_held, uint32_t panels) const {
     return load_width_.can_ask() && request_.valid() && !write_.full() &&
            !request_.held(panels_held, panels) && (waits_ || !(fed_ && addend_valid()));

@@ -35,7 +35,7 @@ class LoadWrite {
     notes_.clear();
     beat_ = loaded_[0] = loaded_[1] = 0;
   }
-  /** @p beat: one has arrived; @p retire: the count of @p slot is cleared. */
+  /** Simulates a cycle. @p beat: a beat has arrived. @p retire: the count of @p slot is cleared. */
   void step(bool beat, bool retire, bool slot);
   void push(const LoadNote &note) {
     notes_.push(note);
@@ -79,7 +79,7 @@ class LoadRequest {
   uint32_t tiles() const {
     return tiles_;
   }
-  /** Returns whether it waits for a row group that QUANT has not written. */
+  /** Returns whether the request waits for a row group that QUANT has not written. */
   bool held(uint32_t panels_held, uint32_t panels) const {
     const uint32_t group = (side_ ? tile_group_b_ : tile_group_a_) + group_;
     return chunk_ && (panels_held >> side_ & 1) && group >= panels;
@@ -96,7 +96,7 @@ class LoadRequest {
     active_ = chunk_ = false;
   }
   void start(const ufp4_gemm_descriptor_t &desc);
-  /** @p stop: no macro-tile follows the present one. */
+  /** Simulates a cycle. @p stop: no macro-tile follows the present one. */
   void step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release, bool stop);
 
   /** Returns whether a burst of the job can cross a page. */
@@ -139,7 +139,7 @@ class LoadRequest {
     return group_ == (walk_.cols() - 1) >> 4;
   }
   uint32_t position_mask(const ufp4_gemm_descriptor_t &desc) const;
-  /** The present request is accepted. */
+  /** Advances to the next request, because the present one is accepted. */
   void pass(const ufp4_gemm_descriptor_t &desc, bool stop);
   void next_group(const ufp4_gemm_descriptor_t &desc);
   void next_chunk(const ufp4_gemm_descriptor_t &desc, bool stop);

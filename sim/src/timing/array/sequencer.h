@@ -29,18 +29,21 @@ class Sequencer {
   bool slot() const {
     return slot_;
   }
-  /** Pulses of this cycle: a slot becomes free; a row of sub-tiles is complete in its bank. */
+  /** Returns whether a slot becomes free in this cycle. */
   bool release(uint64_t now) const {
     return !releases_.empty() && releases_.front() == now;
   }
+  /** Returns whether a row of sub-tiles becomes complete in its bank in this cycle. */
   bool ready(uint64_t now) const {
     return !readies_.empty() && readies_.front() == now;
   }
-  /** From registers; @p loaded: row groups loaded to the present slot. */
+  /** Computes the signals of a cycle from the registers. @p loaded: row groups loaded to the
+   * present slot. */
   State evaluate(uint32_t loaded) const;
   void reset();
   void start(const ufp4_gemm_descriptor_t &desc);
-  /** @p drained: @p bank has been drained. The loader's count is that of this cycle. */
+  /** Simulates a cycle. @p tiles: the loader's count in this cycle. @p drained: @p bank has been
+   * drained. */
   void step(const State &state, uint64_t now, bool loading, uint32_t tiles, bool drained,
             bool bank);
 
@@ -81,12 +84,11 @@ class Sequencer {
     return many_chunks_ ? last_chunk() : parity_;
   }
   bool returned() const;
-  /** Contract fp32: whether the present sub-tile's sum is due again; nv: whether it is
-   * available. */
+  /** Returns whether the present sub-tile's sum is due again (contract fp32), or available (nv). */
   bool in_phase() const {
     return shape_->fp32() ? phase_ == in_turn_ * shape_->steps + step_ : pause_ == 0;
   }
-  /** Returns whether the macro-tile has only sub-tiles that stay in the PEs' registers: one, or a
+  /** Returns whether all sub-tiles of the macro-tile stay in the PEs' registers: it has one, or one
    * turn. */
   bool single() const;
   void next_sub_tile();

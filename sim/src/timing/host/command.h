@@ -49,7 +49,7 @@ class Front {
   uint16_t status() const {
     return status_;
   }
-  /** The fetch has failed, so the descriptor is invalid. */
+  /** Returns whether the fetch has failed, so that the descriptor is invalid. */
   bool lost() const {
     return lost_;
   }
@@ -62,7 +62,7 @@ class Front {
   Request request(const Rings &rings) const {
     return {valid(), address(rings), UFP4_DESCRIPTOR_BYTES / shape_.bus_bytes};
   }
-  /** Returns whether it does not change as long as its job, if it offers one, is not accepted. */
+  /** Returns whether the front changes nothing until its job, if it offers one, is accepted. */
   bool waits(const Rings &rings) const {
     return state_ == State::kIdle ? next_ == rings.tail : state_ == State::kOffer;
   }
@@ -77,11 +77,11 @@ class Front {
   Descriptor &fetched() {
     return job_;
   }
-  /** There is no memory at the descriptor's address. */
+  /** Makes the fetch fail, because there is no memory at the descriptor's address. */
   void miss() {
     missed_ = true;
   }
-  /** @p error: of the beat's response. */
+  /** Simulates a cycle. @p error: the response of the beat is an error. */
   void step(const Rings &rings, bool req_ready, bool beat, bool error, bool taken);
 
   template <typename Visitor>
@@ -150,14 +150,15 @@ class Issue {
                ? !next_valid_
                : state_ == State::kRun || (state_ == State::kWait && !may_start(others));
   }
-  /** Simulates such a cycle. */
+  /** Simulates a cycle in which waits() is true. */
   void wait() {
     cycles_ += state_ == State::kRun;
   }
-  /** By operand (A, B): only row groups that QUANT has finished may be read. */
+  /** Returns a bit for each operand (A, B) of which only row groups that QUANT has finished may be
+   * read. */
   uint32_t panels_held(const Others &others) const;
   void reset();
-  /** @p status: of the finished job. */
+  /** Simulates a cycle. @p status: that of the finished job. */
   void step(const Others &others, Slots &slots, bool give, const Descriptor &job, uint32_t tag,
             bool start_ready, bool done, uint16_t status);
 
@@ -244,7 +245,7 @@ class Retire {
     return error_;
   }
   void reset();
-  /** @p error: a write has been answered with one. */
+  /** Simulates a cycle. @p error: a write has been answered with an error. */
   void step(const Enter &enter, const Descriptor &job, const Issue::Finish *finish, bool req_ready,
             bool dat_ready, bool idle, bool error);
 

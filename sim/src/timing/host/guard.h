@@ -22,7 +22,7 @@ class Guard {
   bool resetting() const {
     return resetting_;
   }
-  /** The reason why the core has been stopped, as in the register fatal; 0: it has not. */
+  /** Returns the reason why the core has been stopped, as in the register fatal; 0: it has not. */
   uint32_t fatal() const {
     return fatal_;
   }
@@ -36,7 +36,7 @@ class Guard {
   void reset() {
     *this = {};
   }
-  /** @p moved: there was a handshake on the bus, or a step of the array. */
+  /** Simulates a cycle. @p moved: the bus had a handshake, or the array stepped. */
   void step(const Input &in, bool soft_reset, bool moved) {
     const bool was = resetting_, late = expired(in);
     const uint32_t code =

@@ -45,7 +45,7 @@ void Registers::follow(const Registers &host) {
   }
 }
 
-// @return whether a soft reset is requested.
+// Writes a register. @return whether this requests a soft reset.
 bool Registers::write(uint32_t offset, uint32_t value, uint32_t head) {
   switch (offset) {
     case UFP4_REG_CONTROL:

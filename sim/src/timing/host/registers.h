@@ -38,7 +38,7 @@ class Registers {
   bool irq() const {
     return irq_status_ & irq_mask_;
   }
-  /** The ring holds more than its size, or its tail went back. */
+  /** Returns whether the ring holds more than its size, or its tail went back. */
   bool overflow(uint32_t head) const {
     return rings_.tail - head > 1u << rings_.log2 || back_;
   }
@@ -98,7 +98,7 @@ class Registers {
     raised_ |= irqs;
   }
   /** Handles the rest of the cycle. @p irqs: bit 0 done, bit 1 error, bit 2 stopped. @return
-   * whether a soft reset is requested. */
+   * whether the host requests a soft reset. */
   bool step(const HostPort &port, const CoreView &core, Events events, uint32_t irqs);
 
   template <typename Visitor>

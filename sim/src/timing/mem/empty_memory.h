@@ -47,7 +47,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
   std::vector<BegunBurst> take_begun() {
     return std::exchange(begun_, {});
   }
-  /** The bus gets the response from cycle @p due on; @p resp: as on the bus. */
+  /** Delivers the response to a burst, from cycle @p due on. @p resp: as on the bus. */
   void answer(uint64_t serial, uint64_t due, uint8_t resp) {
     for (auto *queue : {&reading_, &writing_}) {
       for (Due &each : *queue) {
@@ -55,7 +55,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
       }
     }
   }
-  /** An external memory must have answered all fetched bursts. */
+  /** Visits the state. An external memory must have answered all fetched bursts. */
   template <typename Visitor>
   void visit(Visitor &v) {
     MemoryTiming::visit(v);
@@ -67,7 +67,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
       });
     }
   }
-  /** Whether the host is asked for each burst if there is memory. */
+  /** Sets whether the host is asked for each burst if there is memory. */
   void ask(bool asks) {
     asks_ = asks;
   }

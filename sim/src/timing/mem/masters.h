@@ -70,14 +70,14 @@ class BurstCutter {
   uint8_t id() const {
     return id_;
   }
-  /** The burst that is issued now, while busy(). */
+  /** Returns the burst that is issued now, while busy(). */
   Burst burst() const {
     return {id_, piece(), address_};
   }
-  /** @p ready: that of the stream of bursts. @return the client whose request is accepted; -1:
-   * none. */
+  /** Chooses a client. @p ready: the stream of bursts is ready. @return the client whose request is
+   * accepted; -1: none. */
   int choose(const bool *valid, bool ready) const;
-  /** @p request: that of client @p taken, if there is one. */
+  /** Simulates a cycle. @p request: the request of client @p taken, if there is one. */
   void step(const Request &request, int taken, bool ready);
 
   template <typename Visitor>
@@ -161,7 +161,7 @@ class ReadMaster {
   int beat() const {
     return r_.main_valid && !curb_.flush && count_[r_.main.id] != 0 ? r_.main.id : -1;
   }
-  /** Returns whether its response is an error. */
+  /** Returns whether the response of that beat is an error. */
   bool error() const {
     return r_.main.err;
   }
@@ -175,7 +175,8 @@ class ReadMaster {
     return any;
   }
   void drive(MemoryMaster &pins) const;
-  /** @p request: that of taken(); @p take: the present beat is accepted. */
+  /** Simulates a cycle. @p request: the request of taken(). @p take: the present beat is
+   * accepted. */
   void step(const Request &request, bool take, const MemorySlave &pins);
 
   template <typename Visitor>
@@ -230,7 +231,7 @@ class WriteMaster {
   bool answer(int client) const {
     return b_valid_ && b_id_ == client && count_[client] != 0;
   }
-  /** Returns whether it is an error. */
+  /** Returns whether the client's answer is an error. */
   bool error(int client) const {
     return answer(client) && b_err_;
   }

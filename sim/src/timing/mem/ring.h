@@ -36,7 +36,7 @@ class Ring {
   void clear() {
     head_ = size_ = 0;
   }
-  /** Visits its size and, by @p function, each element (visit.h). */
+  /** Visits the queue's size and, by @p function, each element (visit.h). */
   template <typename Visitor, typename Function>
   void visit(Visitor &v, Function function) {
     v.exact(size_);

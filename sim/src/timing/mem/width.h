@@ -45,7 +45,8 @@ class WidthNotes {
     notes_.clear();
     started_ = false;
   }
-  /** @p fired: the client's request is accepted; @p take: one of its beats is. */
+  /** Simulates a cycle. @p fired: the client's request is accepted. @p take: a beat of the client
+   * is accepted. */
   void step(const Request &client, bool fired, bool take) {
     if (take) {
       const uint32_t next = (part() + 1) % parts_, rest = left() - 1;

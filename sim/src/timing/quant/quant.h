@@ -45,7 +45,7 @@ class Quant {
   uint32_t panels() const {
     return progress_.panels();
   }
-  // The clients, from registers.
+  // The requests of the clients, which depend only on registers.
   bool load_valid() const {
     return load_.valid();
   }
@@ -90,11 +90,11 @@ class Quant {
  private:
   enum class State { kIdle, kSetup, kStart, kRun, kSettle, kDrain, kDone };
 
-  /** Whether a row enters the pipeline at once, rather than as pairs of its elements. */
+  /** Returns whether a row enters the pipeline at once, rather than as pairs of its elements. */
   bool wide() const {
     return shape_->quant >= 16;
   }
-  /** Whether tiles pass side by side. */
+  /** Returns whether tiles pass side by side. */
   bool lanes() const {
     return shape_->quant > 16;
   }
@@ -106,8 +106,8 @@ class Quant {
   inline void next_state(const Input &in);
   void set_up(const ufp4_quant_descriptor_t &desc);
   void start();
-  /** Simulates the pipeline's cycle. @return whether a place in the buffer becomes free; *take,
-   * *out: the outputs. */
+  /** Simulates a cycle of the pipeline, whose outputs are *take and *out. @return whether a place
+   * in the buffer becomes free. */
   inline bool step_wide(bool beat, uint32_t rest, bool *take, QuantMark *out);
   void count_wide(bool row, bool column, const bool *take);
   bool step_narrow(bool beat, uint32_t rest, bool *take, QuantMark *out);

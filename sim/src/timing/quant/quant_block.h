@@ -21,7 +21,7 @@ class QuantBlock {
   QuantMark out() const {
     return {(last_ >> stages_ & 1) != 0, (blank_ >> stages_ & 1) != 0};
   }
-  /** Returns whether the pipeline advances, @p out_ready: its output is accepted. */
+  /** Returns whether the pipeline advances. @p out_ready: its output is accepted. */
   bool ready(bool out_ready) const {
     return !out_valid() || out_ready;
   }
@@ -29,7 +29,8 @@ class QuantBlock {
   bool amax_done() const {
     return amax_done_;
   }
-  /** The same a cycle later, because with several lanes the largest is searched first. */
+  /** Returns amax_done() a cycle later, because several lanes need a cycle to find the largest
+   * number. */
   bool amax_all_done() const {
     return amax_all_done_;
   }

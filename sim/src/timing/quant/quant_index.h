@@ -16,12 +16,16 @@ struct QuantSteps {
 
 class QuantIndex {
  public:
-  /** The unit, counted from the first one of the copy. */
+  /** Returns the index of the unit, counted from the first unit of the copy. */
   uint64_t unit() const {
     return strip_base_ + uint64_t{tile_} * steps_.tile + (lower_ ? steps_.group : 0) + half_;
   }
-  /** @p tiles: of a strip; @p halves: with pairs, the two units of a group alternate; @p
-   * page_mask: the bits of a unit that matter. */
+  /**
+   * Starts a copy.
+   *  @param tiles tiles of a strip
+   *  @param halves with pairs, the two units of a group alternate
+   *  @param page_mask the bits of the index that matter
+   */
   void start(const QuantJob &job, uint32_t copy, uint32_t tiles, bool halves, uint32_t page_mask);
   void step();
 

@@ -29,7 +29,7 @@ PairMark QuantPairs::mark(const QuantJob &job, uint32_t rest) const {
   return m;
 }
 
-// A row's pair is in one beat, a column's in two beats.
+// A pair of a row is in one beat, a pair of a column in two beats.
 uint32_t QuantPairs::reads(const QuantJob &job) const {
   const uint32_t k = at_ & 7, line = at_ >> 4 & 15;
   const bool upper = at_ >> 8 & 1, half = at_ >> 3 & 1;
@@ -57,7 +57,7 @@ void QuantPairs::next_tile(const QuantJob &job, bool chunk_done, uint32_t rest) 
   strip_ended_ = true;
 }
 
-// @return whether the chunks of the tile are used up.
+// Advances to the next pair. @return whether the chunks of the tile are used up.
 bool QuantPairs::advance(const QuantJob &job, uint32_t rest) {
   const bool block_end = (at_ & 7) == 7, copy_end = block_end && line_end(job);
   if (!block_end) {

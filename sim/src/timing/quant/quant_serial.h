@@ -41,8 +41,8 @@ class QuantPairs {
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p beat: one has arrived; @p rest: as in QuantArrival. @return whether a chunk's place
-   * becomes free. */
+  /** Simulates a cycle. @p beat: a beat has arrived. @p rest: as in QuantArrival. @return whether a
+   * chunk's place becomes free. */
   bool step(const QuantJob &job, bool beat, bool ready, uint32_t rest);
 
   template <typename Visitor>
@@ -106,7 +106,7 @@ class QuantSerial {
   PairMark out() const {
     return {{(last_ >> out_ & 1) != 0, (blank_ >> out_ & 1) != 0}, (copy_ >> out_ & 1) != 0};
   }
-  /** By copy: whether AMAX has seen the last block. */
+  /** Returns a bit for each copy: whether AMAX has seen its last block. */
   uint32_t amax_done() const {
     return amax_done_;
   }

@@ -40,8 +40,8 @@ class QuantStrip {
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p beat: one has arrived; @p rest: as in QuantArrival. @return whether a chunk's place
-   * becomes free. */
+  /** Simulates a cycle. @p beat: a beat has arrived. @p rest: as in QuantArrival. @return whether a
+   * chunk's place becomes free. */
   bool step(const QuantJob &job, bool beat, bool row_ready, uint32_t rest);
 
   template <typename Visitor>
@@ -83,7 +83,7 @@ class QuantStrip {
 
 class QuantTranspose {
  public:
-  /** @p out_ready: the column at the output is accepted. */
+  /** Returns whether a row is accepted. @p out_ready: the column at the output is accepted. */
   bool in_ready(bool pair, bool out_ready) const {
     return !full_[w_tile_] || (r_tile_ == w_tile_ && r_finish(pair, out_ready));
   }

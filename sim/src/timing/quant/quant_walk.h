@@ -52,7 +52,8 @@ class QuantWalk {
     active_ = false;
   }
   void start(const QuantJob &job);
-  /** @p stop: the present strip, or with E8M0 pair of strips, is the last. */
+  /** Advances by a segment. @p stop: the present strip, or with E8M0 pair of strips, is the
+   * last. */
   void step(const QuantJob &job, bool stop);
 
   template <typename Visitor>
@@ -90,8 +91,12 @@ class QuantLoad {
   uint32_t strips() const {
     return strips_;
   }
-  /** @p taken: the request is accepted; @p freed: a place in the buffer becomes free; @p stop: as
-   * in QuantWalk. */
+  /**
+   * Simulates a cycle.
+   *  @param taken the request is accepted
+   *  @param freed a place in the buffer becomes free
+   *  @param stop as in QuantWalk
+   */
   void step(const QuantJob &job, bool taken, bool freed, bool stop);
 
   template <typename Visitor>
@@ -128,8 +133,8 @@ class QuantArrival {
     walk_.start(job);
     beat_ = strips_ = 0;
   }
-  /** A beat has arrived; unless @p rest is kEndless, only @p rest strips in total will be
-   * requested. @return whether it is its chunk's last. */
+  /** Counts a beat that has arrived. Unless @p rest is kEndless, only @p rest strips in total will
+   * be requested. @return whether the beat is the last of its chunk. */
   bool step(const QuantJob &job, uint32_t rest);
 
   template <typename Visitor>

@@ -19,7 +19,8 @@ void QuantWrite::start(const QuantJob &job) {
   units_ = units_of(job);
 }
 
-// The present unit has been handed over. @return whether a strip has.
+// Releases the present unit, which has been handed over. @return whether it ends a strip of the row
+// copy.
 bool QuantWrite::release(const QuantJob &job) {
   const uint32_t unit = out_unit_[copy_];
   busy_ = false;

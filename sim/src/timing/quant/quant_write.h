@@ -34,14 +34,14 @@ class QuantWrite {
   bool dat_valid() const {
     return dat_valid_;
   }
-  /** By copy: whether the last unit has been handed over. */
+  /** Returns a bit for each copy: whether its last unit has been handed over. */
   uint32_t done() const {
     return dat_valid_ ? 0 : done_;
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p take: by copy, a block arrives. @return whether a strip of the row copy has been handed
-   * over. */
+  /** Simulates a cycle. @p take: for each copy, a block arrives. @return whether a strip of the row
+   * copy has been handed over. */
   bool step(const QuantJob &job, const bool *take, const QuantMark *in, bool req_ready,
             bool dat_ready);
 

@@ -32,7 +32,8 @@ void QuantWriteWide::start(const QuantJob &job) {
   }
 }
 
-// The present group has been requested. @return whether a strip of the row copy has.
+// Advances to the next group, because the present one has been requested. @return whether it ends
+// a strip of the row copy.
 bool QuantWriteWide::asked() {
   const uint32_t c = copy_;
   if (last_[c] >> ask_[c] & 1) done_ |= 1u << c;

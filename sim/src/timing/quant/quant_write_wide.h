@@ -27,17 +27,17 @@ class QuantWriteWide {
   bool dat_valid() const {
     return dat_valid_;
   }
-  /** By copy: whether the last group has been handed over. */
+  /** Returns a bit for each copy: whether its last group has been handed over. */
   uint32_t done() const {
     return notes_.empty() && !dat_valid_ ? done_ : 0;
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p take: by copy, blocks arrive. @return whether a strip of the row copy has been handed
-   * over. */
+  /** Simulates a cycle. @p take: for each copy, blocks arrive. @return whether a strip of the row
+   * copy has been handed over. */
   bool step(const bool *take, const QuantMark *in, bool req_ready, bool dat_ready);
 
-  /** Units whose codes have been read, 16 blocks at once. */
+  /** Returns the units whose codes have been read, 16 blocks at once. */
   uint64_t loaded() const {
     return loaded_;
   }
@@ -103,7 +103,7 @@ inline uint32_t QuantWriteWide::units() const {
   return blank & 1 ? 0 : blank & 2 ? 1 : 2;
 }
 
-// The units of a request.
+// Returns the units of the next request.
 inline uint32_t QuantWriteWide::run() const {
   if (!joined()) return 1;
   const uint64_t at = first_unit_[copy_] + index_[copy_].unit() + first_;
@@ -124,7 +124,7 @@ inline void QuantWriteWide::collect(uint32_t copy, const QuantMark &in) {
   waiting_[copy]++;
 }
 
-// Beats of the requests made so far.
+// Moves a beat of the requests made so far.
 inline void QuantWriteWide::load(bool dat_ready) {
   const bool moves = !dat_valid_ || dat_ready;
   if (dat_ready) dat_valid_ = false;
