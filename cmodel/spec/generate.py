@@ -78,7 +78,7 @@ def c_header(spec):
         "#define UFP4_ELEM_QMAX_EXPONENT " + by_elem(lambda f: qmax(f)[1]),
         "/** The largest magnitude of any code, in quanta. */",
         "#define UFP4_ELEM_LARGEST " + by_elem(lambda f: max(map(abs, common.all_quanta(f)))),
-        "/** The same for mixed, and the elements whose quanta and coding a block uses, by bit 7 of its scale. */",
+        "/** These values for mixed, and the elements whose quanta and coding a block uses, by bit 7 of its scale. */",
         f"#define UFP4_MIXED_FRAC {mixed['frac']}",
         f"#define UFP4_MIXED_QMAX_ODD {odd}",
         f"#define UFP4_MIXED_QMAX_EXPONENT ({exponent})",
@@ -152,10 +152,10 @@ def c_header(spec):
             + ["} ufp4_sram_t;", f"#define UFP4_SRAM_COUNT {len(spec['memory'])}"]
         ),
         "",
-        f"#define UFP4_CONFIGURATION_NAME {names.CONFIGURATION_NAME}  ///< bytes of its name",
+        f"#define UFP4_CONFIGURATION_NAME {names.CONFIGURATION_NAME}  ///< bytes of a configuration's name and its end",
         "/** A configuration; rows and cols are in PEs, tiles in units of the array. */",
         "typedef struct {",
-        "  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest",
+        "  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the other members",
     ]
     keys = configuration_keys(spec)
     out += [f"  uint32_t {k};" for k in keys] + [
@@ -171,26 +171,26 @@ def c_header(spec):
 
 
 def configuration_keys(spec):
-    """The keys that define a configuration; the target that is simulated is not visible from outside."""
+    """Returns the keys that define a configuration, without the simulated target, which is not visible outside."""
     return [k for k in spec["configuration"][0] if k not in ("name", "simulated", "on_demand")]
 
 
 def configuration_value(spec, configuration, key):
-    """The value as a number; a name is its position in the key's enumeration."""
+    """Returns the value of a key as a number, which for a name is its position in the key's enumeration."""
     value = configuration[key]
     return value if isinstance(value, int) else spec["enum"][key]["values"].index(value)
 
 
 def elem_counts(spec):
     return [
-        "/** The number of elements with their own table of codes, and of all, the last of which is mixed. */",
+        "/** COUNT: element formats with a code table. KINDS: these and mixed, which is the last value. */",
         f"#define UFP4_ELEM_COUNT {len(spec['format'])}",
         f"#define UFP4_ELEM_KINDS {len(spec['format']) + 1}",
     ]
 
 
 def qmax(f):
-    """(odd, exponent): the value of code 7, which is the largest that the quantizer emits, is odd * 2^exponent."""
+    """Returns (odd, exponent): code 7, the largest that the quantizer emits, has the value odd * 2^exponent."""
     odd, exponent = f["quanta"][7], -f["frac"]
     while odd % 2 == 0:
         odd, exponent = odd // 2, exponent + 1
@@ -202,7 +202,7 @@ SETS = ("elem", "layout", "rht", "block", "rht_size", "scale_round", "contract",
 
 
 def c_combinations(spec, kind, keys, doc):
-    """The declaration of a struct of one value and of bit sets of values, and its rows."""
+    """Returns the declaration of a struct of one value and of bit sets of values, and its rows."""
     numbers = {name: {v: n for v, n, _ in values} for name, _, values in common.enums(spec)}
     numbers["backend"] = {v: n for n, v in enumerate(spec["backend_classes"])}
     numbers |= {key: {v: n for n, v in enumerate(sizes)} for key, sizes in SIZES.items()}
@@ -229,7 +229,7 @@ def c_combinations(spec, kind, keys, doc):
 
 
 def c_struct(name, doc, fields, total):
-    """The declaration of a struct, and the sizes of its members in order, for big-endian machines."""
+    """Returns the declaration of a struct and, for big-endian machines, the sizes of its members in order."""
     out = [f"/** {doc} */", "typedef struct {"]
     reserved, widths = 0, []
     for offset, size, field, text in common.layout(fields, total):
@@ -342,7 +342,7 @@ def timed_header(spec):
 
 
 def sv_struct(name, doc, fields, total):
-    """A packed struct in which bit 8i is bit 0 of byte i in memory, so its last byte comes first."""
+    """Returns a packed struct in which bit 8i is bit 0 of byte i in memory, so that its last byte comes first."""
     rows, reserved = [], 0
     for offset, size, field, _ in common.layout(fields, total):
         if field is None:
@@ -382,7 +382,7 @@ def sv_configurations(spec):
 
 
 def register_doc(r):
-    """The doc of a register followed by the docs of its fields."""
+    """Returns the doc of a register, followed by those of its fields."""
     bits = [
         f"{n} [{msb}:{lsb}] {doc}" if msb > lsb else f"{n} [{lsb}] {doc}" for n, msb, lsb, doc in r.get("fields", [])
     ]

@@ -28,13 +28,13 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 
 #include "explore/plan.h"
 
-// The area of a memory's bit: a foundry's bare cell in 7 nm, as fpga/cells/libraries.toml has it.
+// The area of a memory's bit, a foundry's bare cell in 7 nm (fpga/cells/libraries.toml).
 #define ASAP7_BIT_UM2 @BIT@
-// The energy of a bit that is read or written: a generated macro's, likewise.
+// The energy of a bit read or written, in a generated macro (fpga/cells/libraries.toml).
 #define ASAP7_BIT_FJ @FJ@
 
 // clang-format off
-// The longest path of whole cores, sized, in ns, without wires. They are of the size small.
+// The longest path of whole cores of the size small, sized, without wires, in ns.
 #define ASAP7_CORES \\
   {@CORES@}
 
@@ -68,7 +68,7 @@ def line(unit):
 
 
 def cores():
-    """Returns {name, delay} of each whole core."""
+    """Returns the initializer {name, delay} of each whole core."""
     delays = {row["unit"]: row["delay_ns"] for row in csv_rows.read("silicon.csv") if row["library"] == "ASAP7"}
     return ", ".join(f'{{"{unit}", {delays[unit]}}}' for unit in CORES)
 

@@ -3,10 +3,10 @@
 """Checks every include of C, C++ and CUDA against the table of docs/reference/folders.md.
 
 usage: check_includes.py [FOLDER]     FOLDER: a checkout, by default this one
-A file may include headers of its own folder, and of the folders that the table names for it: in the row of its folder,
-or of the nearest folder above that has a row. A named folder stands for the folders in it, too. Headers that only a
-compiler's include path leads to (a library's, or one that a build makes) are not checked. Where headers of several
-folders have the name, an allowed one is taken to be meant. Needs nothing but Python.
+A file may include headers of its own folder and of the folders in its row of the table, which is the row of its folder
+or of the nearest folder above with a row. A folder in a row includes its subfolders. Headers outside of the checkout
+(of libraries, or made by a build) are not checked. If several folders have a header of that name, it is enough that
+one of them is allowed. Needs nothing but Python.
 """
 
 import pathlib
@@ -46,7 +46,7 @@ def headers(root):
 
 
 def candidates(source, name, found):
-    """Returns the headers that an include may mean: that of its own folder, or else all whose path ends so."""
+    """Returns the headers that an include may mean: one in the same folder, or else all whose path ends with it."""
     known = found.get(posixpath.basename(name), [])
     here = posixpath.normpath(posixpath.join(source.parent.as_posix(), name))
     end = "/" + re.sub(r"^(\.\./)+", "", posixpath.normpath(name))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges the claims of docs/results/silicon.md by silicon.csv and energy.csv: by flow, with and without accumulators.
+"""Judges the claims of docs/results/silicon.md by silicon.csv and energy.csv, by flow, with and without accumulators.
 
-A PE's accumulators are its memories. Their area is the number of their bits times the area of a bit. A PE at full load
-reads a sum and writes one for each chunk of blocks of 16 MACs. A difference of energies comes with its standard error:
-both PEs are measured on the same rows of A and of B, so what counts is how much the difference varies from row to row.
+The accumulators of a PE are its memories, whose area is the number of bits times the area of a bit. A PE at full load
+reads and writes one sum for each chunk of blocks of 16 MACs. Each difference of energies has a standard error. Both PEs
+are measured on the same rows of A and of B, so it depends on how much the difference varies from row to row.
 docs/tools/tables.py writes these rows into the page.
 """
 
@@ -46,14 +46,14 @@ CLAIMS = [
 
 
 def bit():
-    """Returns um2 and fJ of a bit, as used by ./ufp4 ppa and explore --ppa asap7."""
+    """Returns um2 and fJ of a bit, which ./ufp4 ppa and explore --ppa asap7 also use."""
     known = tomllib.loads((ROOT / "fpga/cells/libraries.toml").read_text(encoding="utf-8"))["library"]
     (own,) = (one for one in known if one["name"] == LIBRARY)
     return own["bit_um2"], own["bit_fj"]
 
 
 def chunk():
-    """Returns for how many blocks a sum stays in its PE, in the configuration default."""
+    """Returns the number of blocks for which a sum stays in its PE, in the configuration `default`."""
     spec = tomllib.loads((ROOT / "cmodel/spec/ufp4.toml").read_text(encoding="utf-8"))
     return next(entry["chunk"] for entry in spec["configuration"] if entry["name"] == "default")
 
@@ -68,13 +68,13 @@ def energy(rows, unit, elem):
 
 
 def samples(row):
-    """Returns [[fJ per MAC on one row of a tensor]] of each of the two tensors."""
+    """Returns a list for each of the two tensors, of the fJ per MAC on each of its rows."""
     return [[float(one) for one in way.split()] for way in row["samples_fj"].split("; ")]
 
 
 def error(rows, more):
-    """Returns the standard error of the difference of two energies, in per cent. more: the energy that each has
-    besides its samples."""
+    """Returns the standard error of the difference of two energies, in per cent. more: energies that the samples do not
+    include, one for each."""
     one, base = (float(row["energy_fj"]) + add for row, add in zip(rows, more))
     variance = 0.0
     for ways in zip(*map(samples, rows), strict=True):
@@ -88,7 +88,7 @@ def percent(value, base):
 
 
 def differences(claim, silicon, energies, um2, fj):
-    """Returns the difference in per cent for the claim's columns, with its standard error or 0; None: there is none."""
+    """Returns (difference in per cent, standard error or 0) for each column of a claim, or None for an empty one."""
     _, unit, base, elem, base_elem, _ = claim
     out, delays = [], []
     for flow in (PLAIN, SIZED):
@@ -121,13 +121,13 @@ def sums_energy(row, fj):
 
 
 def sum_bits(row):
-    """Returns the number of bits of a word of a PE's two banks of 64."""
+    """Returns the bits of a word of the PE's accumulators, which are two banks of 64 words."""
     return int(row["memory_bits"]) // 128
 
 
 def verdict(values, limit):
-    """values: those of the row; missing values are ignored. The claim is open if it is within two standard errors of
-    the limit."""
+    """Returns the words about a row. values: the row's differences; missing ones are ignored. A claim is open if it is
+    within two standard errors of the limit."""
     there = [(head, *value) for head, value in zip(HEADS[1:-1], values) if value is not None]
     near = [head for head, value, error in there if abs(value - limit) < 2 * error]
     over = [head for head, value, _ in there if value > limit and head not in near]

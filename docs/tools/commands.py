@@ -137,9 +137,9 @@ def page(program):
         raise SystemExit(
             f"TASKS has not the commands of the program: {sorted(set(about) ^ {name for _, name in tasks})}"
         )
-    own = [name for _, name in tasks if name.isalpha()]  # the others are the launcher's
+    own = [name for _, name in tasks if name.isalpha()]  # the others belong to the launcher
     others = {name: HELP / f"{name.split()[-1]}.txt" for _, name in tasks if name not in own}
-    others = {name: file.read_text() for name, file in others.items() if file.exists()}  # ppa has a page of its own
+    others = {name: file.read_text() for name, file in others.items() if file.exists()}  # ppa has its own page
     places = {name: name for name in own} | {name: name.replace("./ufp4 ", "ufp4-") for name in others}
     link = lambda name: f"[{name}](#{places[name]})" if name in places else f"`{name}`"
     rows = ["| to | command | what it does |", "|---|---|---|"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the CSV files of docs/results, and their figures in the format of the pages."""
+"""Reads the CSV files of docs/results, and formats their figures for the pages."""
 
 import csv
 import pathlib
@@ -11,7 +11,7 @@ WORDS = {"1": "one seed", "3": "three seeds", "4": "four seeds"}
 
 
 class Figure(str):
-    """A cell of a CSV file. In a format it is the number that it contains; an empty cell stays empty."""
+    """A cell of a CSV file. A format specification applies to its number; an empty cell stays empty."""
 
     def __format__(self, form):
         if not form or not self:
@@ -47,7 +47,7 @@ class Rows:
         return found[0]
 
 
-# --- Figures as the pages write them ----------------------------------------------------------------------
+# --- Formats of the pages ---------------------------------------------------------------------------------
 
 
 def code(text):
@@ -60,7 +60,7 @@ def signed(text, digits):
 
 
 def chance(text):
-    """0.005647: 0.006; 2.544e-05: 0.00003; 3.827e-17: 4e-17"""
+    """Formats a probability: 0.005647 as 0.006, 2.544e-05 as 0.00003, 3.827e-17 as 4e-17."""
     value = float(text)
     if value < 1e-5:
         return re.sub(r"e-0?", "e-", f"{value:.0e}")
@@ -68,10 +68,10 @@ def chance(text):
 
 
 def gap(row, digits=3):
-    """Formats a mean over seeds and its interval."""
+    """Formats a mean over seeds and its confidence interval."""
     return f"{signed(row.gap_percent, digits)} +-{row.interval:.{digits}f}"
 
 
 def share(value, of, digits=1):
-    """Formats by how much one value exceeds the other."""
+    """Formats the per cent by which a value exceeds another."""
     return f"{100 * (float(value) / float(of) - 1):+.{digits}f} %"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures with Graphviz (docs/figures/NAME.dot) and wavedrom (NAME.json5), each to NAME.svg beside it.
+"""Draws docs/figures/NAME.dot with Graphviz and NAME.json5 with wavedrom, each to NAME.svg.
 
-usage: figures.py [--check]     --check compares with what is committed and changes nothing.
-Needs Graphviz 2.43.0 (Debian 12's graphviz) and wavedrom 2.0.3.post3 (PyPI). Without these --check says "skipped: ..",
-because other versions draw other files.
+usage: figures.py [--check]     --check compares with the committed figures and changes nothing.
+Needs Graphviz 2.43.0 (Debian 12's graphviz) and wavedrom 2.0.3.post3 (PyPI). Without these versions --check says
+"skipped: ..", because others draw different files.
 """
 
 import importlib.metadata
@@ -39,8 +39,8 @@ def missing():
 
 
 def plugins(folder):
-    """Graphviz's own plugins without Pango, so that the sizes of words come from its tables, not from the machine's
-    fonts."""
+    """Links Graphviz's plugins but Pango into the folder, so that the sizes of words come from tables and not from the
+    machine's fonts."""
     places = [
         pathlib.Path(line.split('"')[1])
         for line in subprocess.run(

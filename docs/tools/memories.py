@@ -3,8 +3,8 @@
 """Prints the memories of a core as CSV: every instance of ufp4_sram, each with one write port and one read port.
 
 usage: memories.py CONFIGURATION [--in-word]
-CONFIGURATION: a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md). Parameters that are
-left out are as in ufp4_top.
+CONFIGURATION: a name, or parameters such as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md), where omitted
+parameters have the defaults of ufp4_top.
 --in-word: memories whose words hold their parity, as with UFP4_PARITY_IN_WORD.
 Reads cmodel/spec/ufp4.toml. Needs nothing but Python.
 """
@@ -69,7 +69,7 @@ def number(key, word):
 
 
 def parameters(text):
-    """Returns {parameter: number} of `rows=8:cols=16`."""
+    """Returns {parameter: number} of a text such as `rows=8:cols=16`."""
     core, tile = dict(TOP), None
     for key, _, word in (part.partition("=") for part in text.split(":")):
         key = {"bus": "bus_bytes"}.get(key, key)
@@ -87,7 +87,7 @@ def parameters(text):
 
 
 def configuration(text):
-    """Returns a core by its name or its parameters, with target cells unless they say otherwise."""
+    """Returns a core by its name or parameters, in the form for cells unless these give another target."""
     for entry in SPEC["configuration"]:
         if entry["name"] == text:
             return TOP | {key: ENUMS[key].index(entry[key]) if key in ENUMS else entry[key] for key in KEYS}
@@ -103,14 +103,14 @@ def configuration(text):
 
 
 def memories(core):
-    """Returns (name, count, words, bits) of each kind without parity, including those of which a core has none."""
+    """Returns (name, count, words, bits) of each kind of memory, without parity and also if the core has none."""
     return [
         (entry["name"], *(value(entry[key], core) for key in ("count", "words", "bits"))) for entry in SPEC["memory"]
     ]
 
 
 def macros(core, in_word=False):
-    """Returns the existing memories, each followed by its parity memory, or with parity in its words."""
+    """Returns the core's memories, each followed by its parity memory, or with parity in its words."""
     if in_word:
         return [(name, count, words, bits + 1) for name, count, words, bits in memories(core) if count]
     return [
@@ -122,8 +122,8 @@ def macros(core, in_word=False):
 
 
 def table():
-    """Yields the head and the rows of the data sheet's table: a column for the named configurations with the same
-    memories."""
+    """Yields the head and the rows of the data sheet's table. Named configurations with the same memories share a
+    column."""
     alike = {}
     for entry in SPEC["configuration"]:
         alike.setdefault(tuple(memories(configuration(entry["name"]))), []).append(f"`{entry['name']}`")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the tables of docs/results/models.md and many-chips.md again, by the commands above them, and writes
+"""Measures the tables of docs/results/models.md and many-chips.md by the commands above them, and writes
 docs/results/models.csv.
 
 usage: models.py PROGRAM [TABLE ...]     PROGRAM: build/release/drivers/ufp4; TABLE: only these, all by default
-A row of the CSV file has the figures of a row of a page as the page writes them, where ~ stands for the page's own
-words; docs/tools/tables.py writes them into the page. Tables with --dram take minutes, all others seconds.
+A row of the CSV file has the figures of a row of a page in the page's format; ~ keeps the page's own words.
+docs/tools/tables.py writes them into the page. Tables with --dram take minutes, all others seconds.
 Needs nothing but Python.
 """
 
@@ -27,7 +27,7 @@ PFLOPS_TMACS, PACKAGE_TBS = 5000, 0.819  # 10 PFLOPS, and the TB/s of a package 
 
 
 class Exploration(list):
-    """The rows of an explore.csv."""
+    """The rows of an explore.csv, selected by the values of columns."""
 
     def all(self, **keys):
         return Exploration(row for row in self if all(row[key] == str(value) for key, value in keys.items()))
@@ -37,11 +37,11 @@ class Exploration(list):
         return found
 
     def millions(self, *passes):
-        """Cycles of all jobs of these passes."""
+        """Returns the million cycles of all jobs of these passes."""
         return sum(int(row["count"]) * int(row["cycles"]) for row in self if row["pass"] in passes) / 1e6
 
     def parts(self):
-        """Million cycles in GEMMs, in AMAX, in QUANT, in all."""
+        """Returns the million cycles in GEMMs, in AMAX, in QUANT and in total."""
         values = (self.millions(*GEMMS), self.millions("amax"), self.millions("quant"), self.cycles())
         return [f"{value:.1f}" for value in values]
 
@@ -50,7 +50,7 @@ class Exploration(list):
 
 
 def by(rows, key):
-    """(value, rows) of each value of a column, in their order."""
+    """Returns (value, rows) for each value of a column, in order of appearance."""
     return [(value, rows.all(**{key: value})) for value in dict.fromkeys(row[key] for row in rows)]
 
 
@@ -61,7 +61,7 @@ def four_times(rows):
 
 
 def grid(rows, cell):
-    """A row for each bandwidth; a cell is empty if it has the cycles of the bandwidth before."""
+    """Yields a row for each bandwidth. A cell is empty if the cycles equal those of the previous bandwidth."""
     before = {}
     for bandwidth, found in by(rows, "mem_bandwidth"):
         cells = []
@@ -72,7 +72,7 @@ def grid(rows, cell):
 
 
 def cost(rows):
-    """mm2 of a TMAC/s with and without memories, by which the last table of explore --ppa orders its cases."""
+    """Returns mm2 per TMAC/s with and without memories, by which explore --ppa sorts its last table."""
     row = rows.step()
     return float(row["mm2_per_tmacs"]), float(row["um2"]) / 1e6 / float(row["tmacs"])
 
@@ -122,7 +122,7 @@ def joules(*explorations):
 
 
 def places(*explorations):
-    """Cases in the order of that table."""
+    """Yields the cases in the order of the last table of explore --ppa."""
     for rows in explorations:
         cases = [case for _, case in by(rows, "config") for _, case in by(case, "recipe") if case.step()["cycles"]]
         cases.sort(key=cost)
@@ -174,7 +174,7 @@ def seconds(row, *parts):
 
 
 def layouts(*explorations):
-    """Layouts from the fastest to the slowest; the first five commands have --zero 1, the others 3."""
+    """Yields the layouts from the fastest to the slowest; the first five commands have --zero 1, the others 3."""
     ways = [(row, "1") for row in steps(explorations[:5])] + [(row, "3") for row in steps(explorations[5:])]
     for row, zero in sorted(ways, key=lambda way: -float(way[0]["chips_tokens_per_second"])):
         yield (
@@ -199,7 +199,7 @@ def of_layers(key, explorations):
 
 
 def published_runs(*explorations):
-    """Columns of published figures beside ours."""
+    """Yields rows whose columns have published figures beside ours."""
     ours = steps(explorations)
     share = lambda part: [100 * float(row[part]) / float(row["chips_ms"]) for row in ours]
     yield "chips", *"~~~~"
@@ -225,7 +225,7 @@ def published_formula(rows):
 
 
 def traffic(rows):
-    """GB/s at a clock of 1 GHz."""
+    """Yields the traffic of each memory in GB/s at a clock of 1 GHz."""
     for name, case in by(rows, "dram"):
         jobs = [case.all(tensor="W", **{"pass": job})[0] for job in ("amax", "quant")]
         yield (
@@ -244,7 +244,7 @@ def split(automatic, gemms):
         yield of_cores(f"{bandwidth}, gemms", other, 1)
 
 
-# Each function makes the rows of its table, label first, from the explorations of the commands above the table.
+# A function makes the rows of a table, label first, from the explorations of the commands above the table.
 TABLES = {
     "recipes": lambda rows: ((name, *case.parts()) for name, case in by(rows, "recipe")),
     "fewer_formats": fewer_formats,
@@ -276,7 +276,7 @@ TABLES = {
 
 
 def commands():
-    """{table: the lines between the fences above it}"""
+    """Returns {table: the lines of the code block above it}."""
     found, fence, block = {}, False, []
     for line in "\n".join(page.read_text(encoding="utf-8") for page in PAGES).split("\n"):
         marker = re.fullmatch(r"<!-- table: (\w+) models\.csv.* -->", line)
@@ -290,7 +290,7 @@ def commands():
 
 
 def explorations(program, lines):
-    """Runs the commands in a folder of their own, and reads what each has written."""
+    """Runs the commands in a temporary folder, and yields the exploration that each has written."""
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "ufp4").symlink_to(pathlib.Path(program).resolve())
         environment = {key: value for key, value in os.environ.items() if key != "UFP4_PYTHON"}
@@ -306,7 +306,7 @@ def explorations(program, lines):
 
 
 def command(lines):
-    """The explorations among the commands above a table, and their options, as models.csv has them."""
+    """Returns the explore commands above a table, with their options, for the column command of models.csv."""
     return "; ".join(line for line in lines if re.search("explore|^OPTIONS=", line))
 
 

@@ -4,8 +4,8 @@
 
 usage: pages.py links | names | lines
 links: every link to a file, or to a heading in one, leads somewhere.
-names: every file that a page names in backticks exists, from the root or from the folder in the head of its column;
-every page that a source file names exists, too.
+names: every file that a page names in backticks exists, relative to the root or to the folder in the head of its
+column, and so does every page that a source file names.
 lines: a line has one sentence and at most 600 characters.
 Needs nothing but Python.
 """
@@ -22,7 +22,7 @@ FOLDERS = ("cmodel", "docs", "drivers", "fpga", "rtl", "sim", "tests")
 
 
 def sources():
-    """Yields the files of the checked folders, and of the root."""
+    """Yields the files of the checked folders and of the root."""
     yield from (path for path in sorted(ROOT.iterdir()) if path.is_file())
     for folder in FOLDERS:
         yield from sorted(
@@ -70,8 +70,8 @@ def broken_links(page):
 
 
 def missing_files(page):
-    """Yields the files in backticks, `folder/file`, from the root, that do not exist. Words in capitals are
-    placeholders, and headers are named as programs include them."""
+    """Yields the files in backticks, `folder/file` relative to the root, that do not exist. Words in capitals are
+    placeholders, and headers have the names by which programs include them."""
     folders = []
     for number, line in prose(page):
         names = [(ROOT, name) for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(FOLDERS), line)]
@@ -103,7 +103,7 @@ def missing_pages(file):
 
 
 def long_or_wrapped(page):
-    """Tables, headings and indented code are not sentences."""
+    """Yields lines that are too long, or are not one sentence. Tables, headings and indented code are exempt."""
     for number, line in prose(page):
         if len(line) > LONGEST:
             yield number, f"{len(line)} characters; {LONGEST} at most"

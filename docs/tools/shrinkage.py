@@ -2,8 +2,8 @@
 """Writes docs/results/shrinkage.csv from the forward.csv of `ufp4 train --forward --seed S`:
 shrinkage.py S=FILE.csv ...
 
-A row has the kept signal (alpha) of E2M1 without and with RHT, rounded to nearest: its mean over some operands of a
-model, and the number of operands on which RHT lowers it. Needs nothing but Python."""
+A row has the kept signal (alpha) of E2M1, rounded to nearest, without and with RHT: the mean over some operands of a
+model, and the number of operands for which RHT lowers alpha. Needs nothing but Python."""
 
 import csv
 import pathlib

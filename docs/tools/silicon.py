@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws docs/figures/silicon-*.svg from docs/results/silicon.csv and energy.csv.
 
-usage: silicon.py [--check]     --check compares and changes nothing. Needs matplotlib, as the launcher's .venv has it.
+usage: silicon.py [--check]     --check compares and changes nothing. Needs matplotlib, which the launcher's .venv has.
 """
 
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of docs/results/silicon.md and of the data sheet, which tables.py writes into the pages."""
+"""Makes the tables of docs/results/silicon.md and of the data sheet, which tables.py writes into the pages."""
 
 import claims
 import memories as of_memories
@@ -10,7 +10,7 @@ PLAIN = ASAP7 | {"flow": "plain"}
 ADDERS = ASAP7 | {"flow": "full adders and sized"}
 FULL = {"load": "full", "flow": "plain"}
 FORMATS = (("", "all formats"), ("_e2m1", "E2M1 alone"), ("_uniform", "E1M2 and INT4"), ("_e1m2", "E1M2 alone"))
-# A PE, and the elements of its data.
+# Rows of PEs, and the elements of their data.
 OWN = (("", "e1m2"), ("", "e2m1"), ("_e2m1", "e2m1"), ("_uniform", "e1m2"), ("_e1m2", "e1m2"))
 GATED = (("pe", "PE", "fprop"), ("lane", "lane", "fprop"), ("quant_block", "block pipeline of QUANT", "dy"))
 
@@ -35,12 +35,12 @@ def whole_cores(cells):
             yield "~ | `{unit}` | {area_um2} | {flip_flops_um2} | {memory_bits:,} | {delay_ns}".format(**row)
 
 
-# The commit before a lane decoded both grids: its RTL has no parameter without.
+# The commit before lanes decoded both grids, which no parameter turns off.
 BEFORE_MIXED = "879b31a3"
 
 
 def grids(cells):
-    """Area and delay without the choice and with it, of units and of the array of `default`."""
+    """Yields area and delay without and with the choice of grids, of units and of the array of `default`."""
     sized = ASAP7 | {"flow": "sized"}
     lanes = sorted(cells.all(unit="lane", **sized), key=lambda row: row.rtl != BEFORE_MIXED)
     quants = [
@@ -61,8 +61,8 @@ def grids(cells):
 
 
 def grid_energies(csv):
-    """fJ of a number that is made or decoded, and of a MAC, with standard errors; the last column is mixed against E2M1
-    without the choice."""
+    """Yields the fJ of a number that is made or decoded, and of a MAC, with standard errors. The last column compares
+    mixed with E2M1 without the choice."""
 
     def spent(unit, data, elem):
         return csv.all(unit=unit, data=data, elements=elem, **ASAP7, **FULL)
@@ -79,7 +79,7 @@ def grid_energies(csv):
 
 
 def grid_words(cells, csv):
-    """Words of the page with figures that follow from both tables."""
+    """Yields texts that the page must contain, with figures that follow from both tables."""
     areas = [line.split(" | ") for line in grids(cells)]
     times = [f"{float(line[3]) / float(line[2]):.2f} times" for line in areas[1:3]]
     array, core = (line[4].removeprefix("+") for line in areas[3:])
@@ -87,7 +87,7 @@ def grid_words(cells, csv):
     more = 2 * (energy("quant_block_mixed", "mixed", "dy") - energy("quant_block", "e2m1", "dy"))
     mac = energy("pe", "e2m1", "fprop")
     yield f"cost an array of 256 PEs {array} of its area, and with both wide pipelines of QUANT {core},"
-    # Of a layer with so many tokens, inputs and outputs a number is made for so many MACs.
+    # A layer with 1024 tokens, inputs and outputs makes a number for 1024 MACs.
     yield f"the choice takes {100 * more / (1024 * mac):.1f} % of what PEs take for its MACs"
     yield f"the wide one has {times[0]}, the narrow one {times[1]}"
     yield f"take {more:.0f} fJ more for a number than without `Mixed`, as much as {more / mac:.0f} MACs"
@@ -195,7 +195,7 @@ def sum_words(cells):
 
 
 def quantization(cells, csv):
-    """Formats the figures of QUANT."""
+    """Yields the share of area and the energies of QUANT's block pipeline and of its parts."""
     area = lambda unit: float(cells.one(unit=unit, **PLAIN).area_um2)
     spent = lambda unit, data: float(csv.one(unit=unit, data=data, elements="e1m2", **ASAP7, **FULL).energy_fj)
     whole = 256 * area("pe_in_array") + 32 * area("lane") + 2 * area("quant_block")
@@ -248,7 +248,7 @@ def figures(use, step, cells, fpga):
     yield f"~ | {lut.luts} LUT4, {lut.carry_cells} carry cells | ~"
 
 
-# The data sheet's wording for values of the definition.
+# The data sheet's words for values of the specification.
 CHOICES = {"uniform": "E1M2 and INT4", "e1m2": "E1M2", "asic": "cells", "fpga": "FPGAs", "simulator": "simulators"}
 
 
@@ -260,7 +260,7 @@ def parameters():
 
 
 def configurations(cells, fpga):
-    """Yields rows from the definition, the measured areas, and the tests' names."""
+    """Yields rows of the configurations, from the specification, the measured areas and the names of tests."""
     spec = of_memories.SPEC
     for core in spec["configuration"]:
         name, contract, formats = core["name"], core["contract"], core["formats"]
@@ -278,7 +278,7 @@ def configurations(cells, fpga):
         yield f"{code(name)} | {'; '.join(scales)} | {area} | {luts} | {tests}"
 
 
-# --- Tables with a module of their own ----------------------------------------------------------------------
+# --- Tables that have their own module ----------------------------------------------------------------------
 
 held = claims.rows
 memories = of_memories.table

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks that MkDocs calls while it builds the site: the status page gets the last test run, and output of other tools
-(register pages, C API) is copied and linked. Build folder: UFP4_BUILD, or build/release."""
+"""Hooks of MkDocs. They write the last test run to the status page, and copy and link the output of other tools
+(register pages, C API). The build folder is UFP4_BUILD, or build/release."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import status
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("UFP4_BUILD") or ROOT / "build/release")
-# Folder in the build folder, its place in the site, its first page, the page with the link, and the link's text.
+# A folder in the build folder, its place in the site, its first page, the page that links it, and the link's text.
 MADE = [
     (
         "docs/registers",
@@ -31,7 +31,7 @@ def on_page_markdown(markdown, page, config, files):
     for folder, place, first, where, words in MADE:
         if path == where and (BUILD / folder / first).exists():
             title, rest = markdown.split("\n\n", 1)
-            # HTML, because MkDocs does not know these files.
+            # The link is in HTML, because MkDocs does not know these files.
             link = words.replace(
                 "[", f'<a href="{os.path.relpath(place, pathlib.Path(path).parent)}/{first}">'
             ).replace("]", "</a>")

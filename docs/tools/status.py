@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints a page on the last test run, in Markdown.
 
-usage: status.py TEST.xml     TEST.xml: what `./ufp4 test` leaves in the build folder (JUnit, by ctest)
+usage: status.py TEST.xml     TEST.xml: the JUnit file that `./ufp4 test` leaves in the build folder
 """
 
 import collections
@@ -20,7 +20,7 @@ def outcome(case):
 
 
 def reason(case):
-    """Returns the line of its output that says why it was skipped."""
+    """Returns the line of a test's output that says why it was skipped."""
     lines = [line for line in (case.findtext("system-out") or "").splitlines() if line.startswith("skipped: ")]
     note = case.find("skipped")
     return lines[0].removeprefix("skipped: ") if lines else note.get("message", "") if note is not None else ""
@@ -37,7 +37,7 @@ def table(head, rows):
 
 
 def counts(cases, parts):
-    """[(first parts of the name, passed, failed, skipped, seconds)]"""
+    """Returns [(first parts of the tests' names, passed, failed, skipped, seconds)]."""
     sums = collections.defaultdict(lambda: [0, 0, 0, 0.0])
     for case in cases:
         row = sums[".".join(case.get("name").split(".")[:parts])]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the figures of the pages' tables from the CSV files of docs/results, and compares the figures in sentences,
-and in README.md, with these files. Each file names the command that made it in its last column.
+"""Writes the figures of the pages' tables from the CSV files of docs/results, and compares the figures in sentences and
+in README.md with these files. The last column of each file has the command that made it.
 
-usage: tables.py [--check]     --check compares the tables, too, and changes nothing.
-The line above a table says what makes it: <!-- table: NAME FILE.csv .. -->. NAME is a function here, in silicon_tables
-or in training_tables. It gives each row as `figure | figure`, where ~ keeps the page's own words. If its second row is
-a rule of ---, its first is the head of the table. Every other table of a results page stands below <!-- words: WHY -->.
+usage: tables.py [--check]     --check also compares the tables, and changes nothing.
+The line above a table names its source: <!-- table: NAME FILE.csv .. -->. NAME is a function here, in silicon_tables or
+in training_tables, which yields each row as `figure | figure`; ~ keeps the page's own words. If the second row is a
+rule of ---, the first is the head of the table. Every other table of a results page has <!-- words: WHY --> above it.
 Needs nothing but Python.
 """
 
@@ -84,7 +84,7 @@ def training_steps(csv):
 
 
 def bit_flips(csv):
-    """Sums over structures; a structure is parity-protected if no flip stayed silent."""
+    """Yields sums over structures. A structure is parity-protected if no flip stayed silent."""
     for words in (
         (),
         ("array:",),
@@ -113,7 +113,7 @@ BASELINES = {
 
 
 def gpu(csv):
-    """The figures of the H100's record."""
+    """Yields the figures of the H100's record."""
     of = lambda row: f"{float(row.rate) / float(row.of):.2f} of {BASELINES[row.against]}"
     for name, *baselines in (
         ("gemm_fp32", "cublas_bf16", "tensor_peak_bf16"),
@@ -215,7 +215,7 @@ def sentences(folder):
 
 
 def explored(table):
-    """The maker of a table of docs/tools/models.py: models.csv has its figures as the page writes them."""
+    """Returns the maker of a table of docs/tools/models.py; models.csv has its figures in the page's format."""
     own = {"places": lambda row: "`{}` on `{}`".format(*row.row.split(" on ")), "layouts": lambda row: row.row}
     first = own.get(table, lambda row: "~")
     return lambda csv: [f"{first(row)} | {row.figures}" for row in csv.all(table=table)]
@@ -237,7 +237,7 @@ def joined(cells):
 
 
 def made(name, files, own, folder):
-    """Returns the cells of a table by its marker; own: those of the page."""
+    """Returns the cells of a table by its marker. own: the cells of the page."""
     if name not in MAKERS:
         raise ValueError(f"no table is called {name}")
     given = [split(row) for row in MAKERS[name](*(Rows(file, folder / "results") for file in files.split()))]
@@ -252,7 +252,7 @@ def made(name, files, own, folder):
 
 
 def checked(table, above, page, folder):
-    """Returns the lines of a table, rewritten if the line above names its source."""
+    """Returns the lines of a table, rewritten if the line above it names a source."""
     cells, marker = [split(line)[1:-1] for line in table], MARKER.fullmatch(above)
     if marker:
         cells = made(*marker.groups(), cells, folder)
@@ -264,7 +264,7 @@ def checked(table, above, page, folder):
 
 
 def written(page, folder):
-    """Returns (lines of the page with tables from the CSV files, faults that rewriting does not fix)."""
+    """Returns (the page's lines with tables from the CSV files, faults that rewriting does not mend)."""
     lines, out, found = page.read_text(encoding="utf-8").split("\n"), [], []
     while lines:
         table, above = list(itertools.takewhile(lambda line: line.startswith("|"), lines)), out[-1] if out else ""
@@ -281,7 +281,7 @@ def written(page, folder):
 
 
 def faults(folder=ROOT / "docs", write=False):
-    """Yields the faults of a folder like docs, after its tables have been written, or without that."""
+    """Yields the faults of a folder such as docs, after its tables have been written if that is requested."""
     for page in sorted(folder.rglob("*.md")):
         before = page.read_text(encoding="utf-8").split("\n")
         after, found = written(page, folder)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a time line of --timeline as a picture. A pixel shows what its track did for most of the pixel's cycles.
+"""Draws a timeline of --timeline as a picture. A pixel shows the track's activity in most of the pixel's cycles.
 
-usage: timeline.py FILE.json FILE.svg [FIRST LAST]     cycles from FIRST to before LAST; all, if they are not given
+usage: timeline.py FILE.json FILE.svg [FIRST LAST]     cycles FIRST to LAST - 1 (default: all)
 """
 
 import collections
@@ -52,7 +52,7 @@ def read(path):
 
 
 def columns(events, first, last):
-    """Returns for each pixel the activity of most of its cycles, or nothing."""
+    """Returns for each pixel the activity in most of its cycles, or None."""
     share = [collections.Counter() for _ in range(WIDTH)]
     scale = WIDTH / (last - first)
     for event in events:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes into docs/results/training.csv what `ufp4 train --json` has printed: training.py NAME=FILE.json ...
+"""Writes the output of `ufp4 train --json` to docs/results/training.csv: training.py NAME=FILE.json ...
 
-Tables that no file has stay as they are. Of several files with one NAME, which are forward tables of different seeds,
-each comparison is one row. The command of an experiment is the one that training.csv has; that of a new one is to be
-written there. Of pretrain.py, `python -m ufp4.report --json < DIR/train.json` prints the same. Needs scipy."""
+Tables of experiments without a file stay unchanged. Several files with one NAME are forward tables of different seeds,
+and become one row for each comparison. The commands of experiments stay; write that of a new experiment by hand. For
+pretrain.py, `python -m ufp4.report --json < DIR/train.json` prints such a file. Needs scipy."""
 
 import csv
 import json
@@ -34,14 +34,14 @@ COLUMNS = [
     "gaps_percent",
     "command",
 ]
-# Recipes that a page compares with one other than bf16 and ufp4, which train does not do.
+# Comparisons of a page with a recipe other than bf16 and ufp4, which train does not make.
 PAIRS = {
     "ablation": (
         "e2m1",
         ("e1m2-rht-none", "e1m2-rht-dw", "e2m1-rht-none", "e2m1-rht-dx-dw", "e2m1-rht-y-dw", "e2m1-rht-all"),
     )
 }
-# Other pairs, whose p are corrected among themselves: the name of their table, and the pairs.
+# More comparisons, with the name of their table. Their p are corrected among themselves.
 CHOOSING = ("ufp4-mixed", "e2m1-mixed", "ufp4-mixed/rht=none")
 
 
@@ -60,16 +60,16 @@ MORE_PAIRS = {
             ("e2m1-rht-all", "ufp4"),
         ],
     ),
-    # Forward, e2m1-mixed is ufp4-mixed/rht=none.
+    # In forward tables e2m1-mixed equals ufp4-mixed/rht=none, because FPROP has no transform.
     "mixed": choices("ufp4-mixed", "ufp4-mixed/rht=none"),
     "mixed36": choices(*CHOOSING),
     "mixed-whole": choices(*CHOOSING),
 }
-QUESTION = "e2m1", "ufp4"  # whose p is not corrected
+QUESTION = "e2m1", "ufp4"  # the p of this comparison is not corrected
 
 
 def forward_rows(results):
-    """With a single training the error of a gap is that of the text; with several the deviation is over them."""
+    """Yields forward rows. The error of a gap is that of the text for one training, and over trainings for several."""
     tables = [{(c["recipe"], c["against"]): c for c in result["forward"]["comparisons"]} for result in results]
     gaps = {pair: stats.paired([table[pair]["gap_percent"] for table in tables]) for pair in tables[0]}
     others = [pair for pair in gaps if pair != QUESTION]
@@ -97,7 +97,7 @@ def measures(gap, p, gaps):
 
 
 def paired_rows(name, recipes):
-    """Compares PAIRS; their p are corrected among themselves."""
+    """Yields the comparisons of PAIRS, whose p are corrected among themselves."""
     against, others = PAIRS[name]
     losses = {r["recipe"]: r["held_losses"] for r in recipes if r["recipe"] in (against, *others)}
     for c in stats.compare(losses, against, quantized=()):
@@ -112,7 +112,7 @@ def paired_rows(name, recipes):
 
 
 def more_rows(name, losses):
-    """Compares MORE_PAIRS; their p are corrected among themselves."""
+    """Yields the comparisons of MORE_PAIRS, whose p are corrected among themselves."""
     table, pairs = MORE_PAIRS[name]
     gaps = [[100 * (a - b) / b for a, b in zip(losses[one], losses[other])] for one, other in pairs]
     found = [stats.paired(row) for row in gaps]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of docs/results/training.md, which tables.py writes into the page."""
+"""Makes the tables of docs/results/training.md, which tables.py writes into the page."""
 
 import statistics
 
@@ -36,7 +36,7 @@ def against_bf16(runs):
 
 
 def operands(csv):
-    """The second row has the paper's figures."""
+    """Yields the rows of operands; the second one has the figures of the paper."""
     rows = [
         "{operand} | {e2m1} | {e2m1_rht} | {e1m2} | {e1m2_rht} | ~".format(**csv.one(operand=name))
         for name in (
@@ -73,8 +73,8 @@ def shrinkage(csv):
 
 
 def choices_losses(runs):
-    """Lists gaps and p of recipes that choose a grid for each block, with a recipe's name in its first row alone.
-    Forward, e2m1-mixed equals ufp4-mixed/rht=none, because both transform nothing in FPROP."""
+    """Yields gaps and p of recipes that choose a grid for each block, with a recipe's name only in its first row. In
+    the forward table e2m1-mixed equals ufp4-mixed/rht=none, because neither transforms in FPROP."""
     shown = None
     for row in runs.all(experiment="mixed36", table="choice"):
         cells = []

@@ -31,17 +31,17 @@ package ufp4_spec_pkg;
   localparam int unsigned PE_STAGES_NV = 12;  // stages of a PE after its dot product, contract nv
   localparam int unsigned TURN_CYCLES_NV = 8;  // cycles after which a PE of the contract nv returns to a sum
   localparam int unsigned PE_LOAD_STAGE = 2;  // stage in which a PE reads the sum to load, contract exact
-  localparam int unsigned PE_LOAD_STAGE_FPGA = 3;  // that stage for FPGAs, counted after the dot product
+  localparam int unsigned PE_LOAD_STAGE_FPGA = 3;  // for FPGAs: the stage of this read, counted after the dot product
   localparam int unsigned PE_SHARE_ASIC = 4;  // PEs per side that share the registers passing an operand on, for cells
   localparam int unsigned DRAIN_SUM_STAGES = 4;  // stages of the drain, from the read of a sum to the end of additions
   localparam int unsigned DRAIN_STAGES = 9;  // stages of the drain until the sum is FP32
   localparam int unsigned DRAIN_ASK_STAGES = 3;  // stages before the last one, in which a row of D requests the port
   localparam int unsigned ALU_STAGES = 7;  // stages of each operation after that, an odd number
   localparam int unsigned QUANT_BLOCK_STAGES = 18;  // stages of the block pipeline of QUANT
-  localparam int unsigned QUANT_BLOCK_STAGES_MIXED = 21;  // the same with Mixed
+  localparam int unsigned QUANT_BLOCK_STAGES_MIXED = 21;  // stages of the block pipeline of QUANT with Mixed
   localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 10;  // stage of that pipeline in which AMAX has the largest number
   localparam int unsigned QUANT_SERIAL_STAGES = 32;  // narrow QUANT: stages from the last pair of a block to its codes
-  localparam int unsigned QUANT_SERIAL_STAGES_MIXED = 34;  // the same with Mixed, always two more
+  localparam int unsigned QUANT_SERIAL_STAGES_MIXED = 34;  // narrow QUANT with Mixed: these stages, always two more
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage in which the largest number of a block is known
   localparam int unsigned RESET_CYCLES = 8;  // minimum cycles of any reset of the core
 

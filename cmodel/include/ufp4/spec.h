@@ -23,7 +23,7 @@ typedef enum {
   UFP4_ELEM_INT4 = 2,
   UFP4_ELEM_MIXED = 3,
 } ufp4_elem_t;
-/** The number of elements with their own table of codes, and of all, the last of which is mixed. */
+/** COUNT: element formats with a code table. KINDS: these and mixed, which is the last value. */
 #define UFP4_ELEM_COUNT 3
 #define UFP4_ELEM_KINDS 4
 #define UFP4_ELEM_NAMES {"e2m1", "e1m2", "int4", "mixed"}
@@ -151,7 +151,7 @@ typedef enum {
 #define UFP4_ELEM_QMAX_EXPONENT {1, -2, 0}
 /** The largest magnitude of any code, in quanta. */
 #define UFP4_ELEM_LARGEST {12, 7, 8}
-/** The same for mixed, and the elements whose quanta and coding a block uses, by bit 7 of its scale. */
+/** These values for mixed, and the elements whose quanta and coding a block uses, by bit 7 of its scale. */
 #define UFP4_MIXED_FRAC 1
 #define UFP4_MIXED_QMAX_ODD 7
 #define UFP4_MIXED_QMAX_EXPONENT (-1)
@@ -387,7 +387,7 @@ typedef enum {
   UFP4_COUNTER_ARRAY_BUSY = 1,  ///< cycles in which the array was fed one step (one block product in every PE)
   UFP4_COUNTER_STALL_OPERAND = 2,  ///< GEMM: the array waited for operand data from memory
   UFP4_COUNTER_STALL_PANEL = 3,  ///< GEMM: the array waited for row groups of an operand that QUANT had yet to write
-  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining, or (contracts fp32 and nv) until its sum could be accumulated into again, or (contract nv) because the last group of K has fewer than four blocks
+  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank to drain; in fp32 and nv also for a sum's turn; in nv also in the empty cycles of a last group with fewer than four blocks
   UFP4_COUNTER_STALL_DRAIN = 5,  ///< GEMM: everything has been fed, and results are on their way to memory
   UFP4_COUNTER_QUANT = 6,  ///< QUANT or AMAX was running and no GEMM was
   UFP4_COUNTER_COMMAND = 7,  ///< a descriptor was fetched or decoded, or a completion was written
@@ -418,10 +418,10 @@ typedef enum {
 } ufp4_sram_t;
 #define UFP4_SRAM_COUNT 13
 
-#define UFP4_CONFIGURATION_NAME 80  ///< bytes of its name
+#define UFP4_CONFIGURATION_NAME 80  ///< bytes of a configuration's name and its end
 /** A configuration; rows and cols are in PEs, tiles in units of the array. */
 typedef struct {
-  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest
+  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the other members
   uint32_t rows;
   uint32_t cols;
   uint32_t tile_rows;

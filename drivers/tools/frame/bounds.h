@@ -17,7 +17,8 @@ typedef struct {
 
 /** Cycles, except operand_bytes. */
 typedef struct {
-  double compute;  ///< sub-tiles of each macro-tile times ceil(k / 16), with nv's padding to 4
+  double compute;  ///< cycles of the array: sub-tiles of each macro-tile x blocks x 16 / lanes, the
+                   ///< sub-tiles rounded up to a turn in fp32 and nv, the blocks to 4 in nv
   double load;     ///< operands enter the array load_rows() rows per cycle; earlier sums and C use
                    ///< the same port, one drain read per cycle
   double output;   ///< sums leave the array in drain_reads() reads per row, each with its slots of

@@ -26,7 +26,7 @@ constexpr uint32_t kPeStagesNv = 12;
 constexpr uint32_t kTurnCyclesNv = 8;
 /** Stage in which a PE reads the sum to load, contract exact. */
 constexpr uint32_t kPeLoadStage = 2;
-/** That stage for FPGAs, counted after the dot product. */
+/** For FPGAs: the stage of this read, counted after the dot product. */
 constexpr uint32_t kPeLoadStageFpga = 3;
 /** PEs per side that share the registers passing an operand on, for cells. */
 constexpr uint32_t kPeShareAsic = 4;
@@ -40,13 +40,13 @@ constexpr uint32_t kDrainAskStages = 3;
 constexpr uint32_t kAluStages = 7;
 /** Stages of the block pipeline of QUANT. */
 constexpr uint32_t kQuantBlockStages = 18;
-/** The same with Mixed. */
+/** Stages of the block pipeline of QUANT with Mixed. */
 constexpr uint32_t kQuantBlockStagesMixed = 21;
 /** Stage of that pipeline in which AMAX has the largest number. */
 constexpr uint32_t kQuantBlockAmaxStage = 10;
 /** Narrow QUANT: stages from the last pair of a block to its codes. */
 constexpr uint32_t kQuantSerialStages = 32;
-/** The same with Mixed, always two more. */
+/** Narrow QUANT with Mixed: these stages, always two more. */
 constexpr uint32_t kQuantSerialStagesMixed = 34;
 /** Stage in which the largest number of a block is known. */
 constexpr uint32_t kQuantSerialScaleStage = 15;

@@ -194,7 +194,7 @@ void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k) {
   const uint16_t slot = (uint16_t)(4 * below(pair, UFP4_SLOTS / 4));
   ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, slot);
   ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, (uint16_t)(slot + 2));
-  // Sometimes the exponent comes from outside, and may saturate.
+  // Sometimes the descriptor gives the exponent instead of a slot, so that scales may saturate.
   if (below(pair, 4) == 0) {
     x.quant.row_mode &= (uint8_t)~UFP4_MODE_SLOT;
     x.quant.row_exponent = (uint16_t)(below(pair, 40) - 20);

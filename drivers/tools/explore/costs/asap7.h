@@ -8,13 +8,13 @@
 
 #include "explore/plan.h"
 
-// The area of a memory's bit: a foundry's bare cell in 7 nm, as fpga/cells/libraries.toml has it.
+// The area of a memory's bit, a foundry's bare cell in 7 nm (fpga/cells/libraries.toml).
 #define ASAP7_BIT_UM2 0.027
-// The energy of a bit that is read or written: a generated macro's, likewise.
+// The energy of a bit read or written, in a generated macro (fpga/cells/libraries.toml).
 #define ASAP7_BIT_FJ 21
 
 // clang-format off
-// The longest path of whole cores, sized, in ns, without wires. They are of the size small.
+// The longest path of whole cores of the size small, sized, without wires, in ns.
 #define ASAP7_CORES \
   {{"core", 1.07}, {"core_no_quant", 1.06}, {"core_fp32", 1.15}, {"core_nv", 1.07}}
 

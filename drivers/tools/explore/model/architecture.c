@@ -97,7 +97,8 @@ static void add_attention(const architecture_t *a, explore_model_t *model) {
         EXPLORE_ROWS, a->heads);
 }
 
-// @p prefix: of the names of the layers of experts that all tokens see.
+// Adds the layers of @p count MLPs. @p prefix begins their names; it is "shared_" for experts that
+// all tokens use.
 static void add_mlp(const architecture_t *a, const char *prefix, int64_t inner, int64_t count,
                     int64_t of, explore_model_t *model) {
   char name[EXPLORE_NAME];
@@ -119,7 +120,7 @@ static void add_mlp(const architecture_t *a, const char *prefix, int64_t inner, 
   }
 }
 
-// Adds a kind of blocks to the model; only these have its layers from @p from on.
+// Adds a kind of blocks to the model. Only blocks of this kind have the layers from @p from on.
 static void belong(explore_model_t *model, int from, const char *name, int64_t blocks) {
   for (int i = from; i < model->layer_count; i++) model->layers[i].kinds = 1u << model->kind_count;
   model->kinds[model->kind_count++] = (explore_blocks_t){name, blocks};
