@@ -359,7 +359,7 @@ def sv_configurations(spec):
     targets = spec["enum"]["target"]["values"]
     names = [c["name"] for c in spec["configuration"]]
     out.append("set(UFP4_CONFIGURATIONS " + " ".join(names) + ")")
-    out.append("# Those that every build simulates.")
+    out.append("# Every build simulates these.")
     out.append(
         "set(UFP4_SIMULATED " + " ".join(c["name"] for c in spec["configuration"] if not c.get("on_demand")) + ")"
     )
