@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: comments.py PROPERTY: finds comments that open with What, Of, As or Where and are no sentence.
+"""usage: comments.py PROPERTY: finds comments that open with What, Of, As, Where, Whether or The same but are no
+sentence.
 
-"What a text has said." and "Of this rank." have no verb of their own, so a reader who did not write them has to guess
-what they speak of. Only the beginning of a comment counts, up to its first full stop, semicolon or colon. It needs a
-verb, and one more for each word that begins a clause: what, where, which, that, .. Verbs are known by a list: a right
-sentence may need its verb added there, and a noun that looks like a verb may let a wrong one pass."""
+"What a text has said." and "Of this rank." have no main verb, so the reader has to guess what is meant. The
+beginning of a comment, up to its first full stop, semicolon or colon, must have a verb, and one more for each word
+that begins a clause: what, where, which, that, .. A list defines the verbs. A correct sentence may need its verb
+added to the list, and a noun that looks like a verb may let a wrong one pass."""
 
 import pathlib
 import re
@@ -19,16 +20,17 @@ adds allows answers appears applies asks becomes begins belongs brings builds ca
 consists contains counts covers decides depends differs ends enters exists fails falls fills finds follows gets gives
 goes grows happens hinders holds keeps knows leaves lets lies lists looks loses makes marks matters means meets moves
 names needs overflows passes picks prints proves puts reaches reads refreshes refuses reports returns rounds runs says
-sees sends serves sets shares shows speaks stands starts stays steps stops stores takes tells tests uses waited waits
-wants works writes
+sees sends serve serves sets shares shows speaks stands starts stays steps stops stores takes tells tests uses waited
+waits wants works writes
 """
 WORD = rf"(?:(?:{'|'.join(MODAL.split())})\b(?: not)?(?: \w+)?|(?:{'|'.join(FINITE.split())}))\b"
 VERB = re.compile(rf"\b{WORD}(?: (?:and|or) {WORD})*")  # "reads and writes" is one
 CLAUSE = re.compile(
-    r"\b(?:what|where|which|who|whose|whom|how|that|when|while|if|because|since|until|unless|(?<=, )as(?! in\b))\b",
+    r"\b(?:what|where|whether|which|who|whose|whom|how|that|when|while|if|because|since|until|unless"
+    r"|(?<=, )as(?! in\b))\b",
     re.IGNORECASE,
 )
-OPENING = re.compile(r"(?:What|Of|As|Where)\b")
+OPENING = re.compile(r"(?:What|Of|As|Where|Whether|The same)\b")
 # "As the RTL does, .." has a clause; "As in the RTL, .." and "As many as .." have none.
 AS_CLAUSE = re.compile(r"As (?!(?:a|above|an|at|before|by|far|few|for|if|in|long|many|much|of|on|soon|with)\b)")
 SPDX = "SPDX-License-Identifier"  # what follows it is the head of a file
@@ -93,6 +95,10 @@ def finds_openings_without_one():
         "// As the core counts them.",
         "# Where a copy's codes go.",
         "/**\n * Where what is written there goes: links are followed.\n */",
+        "// Whether blocks of the element can be E2M1.",
+        "/** Whether there is an instruction; otherwise it may not be called. */",
+        "/** The same for E2M1, whose cells are half a binade wide. */",
+        "// The same with an outside memory.",
         "// What many lines\n// have of it. This is a sentence.",
         "int x; // What is not looked at\n// What is.\n",
         "/** One. */\n/** What two are. */",
@@ -112,6 +118,8 @@ def takes_good_ones():
         "// As many runs as there are cores take no longer than one.",
         "// Where the exponents span no more, each sum is exact.",
         "/** Where nobody answers, a bus has ones. */",
+        "// Whether a core has the engine decides where a tensor is quantized.",
+        "// The same rules serve the memory, which moves data, and the timed model.",
         "// This tells\n// What a text has said.",
         "// Whatever it is called.",
         'say("// What is no comment");',

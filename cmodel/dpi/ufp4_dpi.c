@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C side of ufp4_dpi_pkg.sv, which documents each function: unpacks the arguments and calls the
-// golden model. Packed vectors arrive as 32-bit words, lowest first, and packed structs likewise,
-// with the last member first. Simulators compile this file as C or as C++ (Verilator, on its
+// golden model. Packed vectors and packed structs arrive as 32-bit words, the lowest first; of a
+// struct that is the last member. Simulators compile this file as C or as C++ (Verilator, on its
 // command line), so it is valid as both, without warnings as C11 and as C++11.
 #include <float.h>
 #include <stdlib.h>

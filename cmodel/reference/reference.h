@@ -20,7 +20,7 @@ typedef struct {
 
 /** Returns -1, 0 or 1 if a * 2^p is less than, equal to or greater than b * 2^q. */
 int reference_compare(uint64_t a, int p, uint64_t b, int q);
-/** Compares |x| and |y| likewise. */
+/** Returns -1, 0 or 1 if |x| is less than, equal to or greater than |y|. */
 int reference_real_compare(reference_real_t x, reference_real_t y);
 /** Returns 1 if the pattern is a number, 0 for NaN and Inf. */
 int reference_f32_is_finite(uint32_t bits);
@@ -145,7 +145,7 @@ int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16])
 void reference_rht_undo(const uint32_t *bits, int points, uint64_t mask, uint32_t *out);
 /** Loads a block as an input of the quantizer. */
 reference_block_t reference_block_load(const uint32_t bits[16], const reference_quantize_t *how);
-/** Does the same for part @p part of a transform of how->points, 32 or 64. */
+/** Loads part @p part of a transform of how->points, 32 or 64, as an input of the quantizer. */
 reference_block_t reference_points_load(const uint32_t *bits, int part,
                                         const reference_quantize_t *how);
 /** Returns the largest t with amax * 2^t / qmax <= 448; 0 for amax 0. */
@@ -216,7 +216,8 @@ uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const refere
  * (otherwise the pointers are NULL). */
 uint32_t reference_gemm_round(const reference_operand_t *a, const reference_operand_t *b,
                               int64_t sum, const uint32_t *alpha, const uint32_t *c);
-/** Does the same from an FP32 accumulator; every NaN becomes the contract's. */
+/** Multiplies an FP32 accumulator by the tensor scales and alpha and adds C, like
+ * reference_gemm_round. Every NaN becomes the contract's. */
 uint32_t reference_gemm_scale(const reference_operand_t *a, const reference_operand_t *b,
                               reference_contract_t contract, uint32_t accumulator,
                               const uint32_t *alpha, const uint32_t *c);

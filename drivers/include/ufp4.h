@@ -223,7 +223,7 @@ typedef struct {
  * UFP4_ERROR_UNSUPPORTED: the backend does not have this combination. */
 ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
                                    const ufp4_quantize_t *how, ufp4_operand_t *out);
-/** Does the same, and reports where the tensor was quantized. */
+/** Quantizes like ufp4_device_quantize, and reports where the tensor was quantized. */
 ufp4_status_t ufp4_device_quantize_stats(ufp4_device_t *device, const ufp4_matrix_t *in,
                                          const ufp4_quantize_t *how, ufp4_operand_t *out,
                                          ufp4_quantize_stats_t *stats);

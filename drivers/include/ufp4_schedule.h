@@ -76,8 +76,9 @@ typedef struct {
 int64_t ufp4_schedule_tokens(const ufp4_schedule_plan_t *plan, int layer, int batch);
 /** Returns the bytes of device memory that ufp4_schedule_alloc takes. */
 uint64_t ufp4_schedule_bytes(const ufp4_schedule_plan_t *plan);
-/** Allocates the tensors of all layers; @p buffers has one entry per layer. Y of a layer is X of
- * the next one if their shapes are equal, and dX likewise. On failure nothing stays allocated. */
+/** Allocates the tensors of all layers; @p buffers has one entry per layer. If the
+ * shapes are equal, Y of a layer is also X of the next one, and dX of the next one is also dY of
+ * the layer. On failure nothing stays allocated. */
 ufp4_status_t ufp4_schedule_alloc(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
                                   ufp4_schedule_buffers_t *buffers);
 void ufp4_schedule_release(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,

@@ -108,7 +108,7 @@ class Stimulus:
     sums: dict  # {64 * PE + index: the sum that it has then written}
     contract: str = "exact"  # of the sums
     outputs: dict = dataclasses.field(default_factory=dict)  # {port: value of each cycle of the window}
-    # Whether flip-flops begin with 0. A unit with a sum that each block restarts needs this, because the gates that
+    # True if flip-flops begin with 0. A unit with a sum that each block restarts needs this, because the gates that
     # restart it do not mask an X that reaches them by two ways, so that the sum would stay X.
     from_zero: bool = False
     # The samples of the window, for standard errors: for each way to split it, the number of each cycle's sample. They

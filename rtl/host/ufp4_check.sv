@@ -60,7 +60,7 @@ module ufp4_check
     return stride[ALIGN_W-1:0] != '0 || below(36'(stride), 36'(length) << log2_bytes(dtype));
   endfunction
 
-  // The same for a stride in 16-element blocks.
+  // A row of `length` elements does not fit in the stride in 16-element blocks, or it is misaligned.
   function automatic logic bad_blocks(logic [31:0] stride, logic [31:0] length);
     return stride[BLOCKS_W-1:0] != '0 || below({stride, 4'd0}, 36'(length));
   endfunction

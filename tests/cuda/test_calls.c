@@ -335,7 +335,8 @@ static void layer_draws(layer_t *layer, const ufp4_cuda_random_t *random) {
 // memory, so that it gives the golden model's bits, and other bits each time.
 static void check_training_step(check_random_t *random, const char *name, ufp4_signs_t signs) {
   static float d[2][UFP4_PASS_COUNT][MOST];
-  // The same draws twice, then another seed, then another step, which also changes the tensor id.
+  // Draws by one seed twice, then by another seed, then in another step, which also changes the
+  // tensor id.
   const ufp4_cuda_random_t draws[] = {
       {11, 0, 0}, {11, 0, 0}, {UINT64_C(0x1234567890ABCDEF), 0, 0}, {11, 5, UINT64_C(5) << 40}};
   engine_t engine = engine_open(90, STREAM);

@@ -16,8 +16,7 @@ import tempfile
 
 # The seed of every random test; 0 unless the environment sets it. Bits 7..0 of a stall seed choose its kind.
 TEST_SEED = int(os.environ.get("UFP4_TEST_SEED") or "0", 0)
-# Whether tests with a choice draw many cases, as ./ufp4 test --full demands; check_draws of the tests in C does the
-# same.
+# True if tests with a choice draw many cases, as ./ufp4 test --full demands; check_draws is its counterpart in C.
 DRAWS_ALL = os.environ.get("UFP4_TEST_DRAWS") == "all"
 
 

@@ -72,10 +72,10 @@ int ufp4_how_points(const ufp4_quantize_t *how);
  * scale; free it with ufp4_operand_free. */
 ufp4_status_t ufp4_operand_create_blocks(ufp4_elem_t elem, ufp4_scale_t scale, int block,
                                          int64_t rows, int64_t cols, ufp4_operand_t *out);
-/** Does the same with the default block of the scale format (ufp4_scale_block). */
+/** Allocates an operand with the default block of the scale format (ufp4_scale_block). */
 ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
                                          int64_t cols, ufp4_operand_t *out);
-/** Does the same with E4M3 scales. */
+/** Allocates an operand with E4M3 scales. */
 ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols,
                                   ufp4_operand_t *out);
 void ufp4_operand_free(ufp4_operand_t *operand);

@@ -285,7 +285,7 @@ typedef struct {
   uint8_t col_mode;  ///< 33: copy mode bits of the column copy (the same)
   uint16_t rht_mask;  ///< 34: bit i set negates element i of every block, where RHT is on
   uint16_t row_exponent;  ///< 36: tensor exponent t of the row copy, signed, any of -32768..32767, or its slot: a block's scale is its largest magnitude times 2^t / qmax (with scale e8m0: 0); AMAX: the slot to write, whatever the mode bit slot
-  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, likewise, or its slot (with scale e8m0: 0); AMAX: the slot to write; if the row copy has the same slot, the exponent of the column copy stays in it
+  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, or its slot (with scale e8m0: 0); AMAX: the slot to write; if the row copy has the same slot, the exponent of the column copy stays in it
   uint64_t row_codes_addr;  ///< 40: codes of the row copy, panel-major (AMAX ignores this field and all that follow, also reserved bytes)
   uint64_t row_scales_addr;  ///< 48: scales of the row copy
   uint64_t col_codes_addr;  ///< 56: codes of the column copy
@@ -320,7 +320,7 @@ typedef struct {
   uint8_t scale;  ///< 26: scale format of both operands
   uint8_t d_mode;  ///< 27: what is added to the product or multiplies it: mode bits of D
   uint16_t a_exponent;  ///< 28: tensor exponent tA, signed, or its slot; any of -32768..32767: D is the sum times 2^-(tA + tB), with every scale (but not with d_dtype i64)
-  uint16_t b_exponent;  ///< 30: tensor exponent tB, or its slot; likewise
+  uint16_t b_exponent;  ///< 30: tensor exponent tB, or its slot
   uint64_t a_codes_addr;  ///< 32: codes of A
   uint64_t a_scales_addr;  ///< 40: scales of A
   uint64_t b_codes_addr;  ///< 48: codes of B

@@ -27,9 +27,10 @@ typedef struct {
   uint32_t rtp, wr;                    ///< read to precharge; end of write data to precharge
   uint32_t ccd_other, ccd_same;        ///< command to the same command, in another or the same
                                        ///< group
-  uint32_t wtr_other, wtr_same;        ///< end of write data to read, likewise
+  uint32_t wtr_other, wtr_same;        ///< end of write data to read, by the group as ccd
   uint32_t rtw_gap;                    ///< gap on the pins between read and write data
-  uint32_t rrd_other, rrd_same, faw;   ///< activate to activate, likewise; window of four activates
+  uint32_t rrd_other, rrd_same, faw;   ///< activate to activate, by the group as ccd; window of
+                                       ///< four activates
   uint32_t refresh_interval, refresh;  ///< interval and duration of a channel's refresh
 } ufp4_dram_t;
 

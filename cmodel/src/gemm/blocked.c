@@ -237,8 +237,8 @@ static void cut(int64_t rows, int64_t cols, const gemm_kernel_t *kernel, int thr
   }
 }
 
-// Does the same if B is packed once: a macro-tile is then a share of A, and each thread gets as
-// many of them if there are enough rows.
+// Chooses these numbers if B is packed once: a macro-tile is then a share of A, and all threads get
+// equally many if there are enough rows.
 static void cut_shared(int64_t rows, int64_t cols, int threads, int64_t near, int64_t *down,
                        int64_t *across) {
   *down = max_i64(divide_up(rows, near), divide_up(UNITS * threads, *across));

@@ -12,7 +12,7 @@ static inline int gemm_largest_quanta(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_MIXED ? UFP4_MIXED_LARGEST : largest[elem];
 }
 
-/** Whether an operand has no blocks of E2M1, whose largest magnitude is 12. */
+/** Returns whether an operand has no blocks of E2M1, whose largest magnitude is 12. */
 static inline int gemm_is_uniform(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_E1M2 || elem == UFP4_ELEM_INT4;
 }

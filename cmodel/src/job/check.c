@@ -195,7 +195,7 @@ static int tensor_scale_is_bad(uint32_t bits) {
   return bits > 0x7F800000u;
 }
 
-// Whether blocks of the element can be E2M1.
+// Returns whether blocks of the element can be E2M1.
 static int elem_has_e2m1(unsigned elem) {
   return elem == UFP4_ELEM_E2M1 || elem == UFP4_ELEM_MIXED;
 }

@@ -13,7 +13,8 @@ typedef ufp4_status_t quantize_rows_t(const source_t *source, const ufp4_quantiz
  * and by @p kernel (NULL: portable.c); neither changes the bits. @p out is allocated. */
 ufp4_status_t ufp4_quantize_parts(const source_t *source, const ufp4_quantize_t *how,
                                   const quantize_kernel_t *kernel, ufp4_operand_t *out);
-/** Does the same by @p run, for scales that depend only on their own block or tile. */
+/** Quantizes by @p run, also with up to how->threads threads, for scales that depend only on their
+ * own block or tile. */
 ufp4_status_t ufp4_quantize_rows(const source_t *source, const ufp4_quantize_t *how,
                                  quantize_rows_t *run, ufp4_operand_t *out);
 

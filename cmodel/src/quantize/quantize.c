@@ -92,7 +92,7 @@ ufp4_status_t ufp4_quantize_check(const ufp4_matrix_t *in, const ufp4_quantize_t
   return UFP4_ERROR_UNSUPPORTED;
 }
 
-// Whether each block chooses the better of two scales.
+// Returns whether each block chooses the better of two scales.
 static int chooses(const ufp4_quantize_t *how) {
   return how->scale_round == UFP4_SCALE_ROUND_46 ||
          (how->elem == UFP4_ELEM_MIXED && how->scale == UFP4_SCALE_NVFP4);

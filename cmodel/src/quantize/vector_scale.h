@@ -21,7 +21,7 @@ typedef struct {
   int mixed;  // elements mixed: e2m1 and careful are set, too
 } kind_t;
 
-// Whether the transform is computed in floats.
+// Returns whether the transform is computed in floats.
 INLINE int by_floats(kind_t kind) {
   return kind.rht && !kind.careful;
 }

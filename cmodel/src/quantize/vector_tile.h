@@ -58,7 +58,7 @@ INLINE words_t with_sign(words_t magnitude, floats_t signs) {
   return chosen(V(set1_epi32)(INT32_MIN), as_words(signs), magnitude);
 }
 
-// Whether s is the shifted pattern of a float.
+// Returns whether s is the shifted pattern of a float.
 INLINE int by_pattern(kind_t kind) {
   return kind.e2m1 && by_floats(kind);
 }
@@ -216,7 +216,7 @@ INLINE mask_t not_ties(kind_t kind, const numbers_t *numbers) {
   return wrong;
 }
 
-// Whether all numbers of a tile are representable in BF16.
+// Returns whether all numbers of a tile are representable in BF16.
 INLINE int coarse(const job_t *job, const spot_t *place) {
   copy_t copy;
   words_t v[BLOCK];
@@ -229,8 +229,8 @@ INLINE int coarse(const job_t *job, const spot_t *place) {
 
 // --- Tile ---------------------------------------------------------------------------------------
 
-// Whether the tile has blocks with subnormals, overflow, Inf or NaN, from the biased exponents and
-// the patterns of the largest magnitudes.
+// Returns whether the tile has blocks with subnormals, overflow, Inf or NaN, from the biased
+// exponents and the patterns of the largest magnitudes.
 INLINE int extreme(words_t amax, int lowest) {
   const words_t low = V(set1_epi32)(lowest << 23);
   const words_t range = V(set1_epi32)((EXPONENT_HIGH - lowest) << 23);

@@ -379,8 +379,8 @@ static int found_exponent(const walk_t *walk) {
   return t;
 }
 
-// Whether codes of a column copy bypass the caches, which requires all rows to start at the same
-// offset in a cache line.
+// Returns whether codes of a column copy bypass the caches, which requires all rows to start at the
+// same offset in a cache line.
 static int past_cache(const source_t *source, const ufp4_operand_t *out) {
   return out != NULL && source->axis == UFP4_AXIS_COL && source->blocks % DEPTH == 0 &&
          (uintptr_t)out->codes % CODE_BYTES == 0 &&

@@ -232,7 +232,7 @@ GPU uint32_t quick_drawn_uniform(float magnitude, float below, uint32_t word, in
   return (uint32_t)__float_as_int(__fmaf_ru(magnitude, below, __int_as_float((int32_t)added)));
 }
 
-/** The same for E2M1, whose cells are half a binade wide. */
+/** Stochastic rounding on E2M1, as on uniform grids but with cells that are half a binade wide. */
 GPU uint32_t quick_drawn_e2m1(float z, uint32_t word, int byte) {
   const uint32_t added = gpu_permute(word, 0x4280007Fu, 0x7604u | (uint32_t)byte << 4);
   const float binade = quick_binade(z);

@@ -83,7 +83,7 @@ bool is_stored(const ufp4_quantize_t &how) {
   return how.exponent_given == UFP4_CUDA_EXPONENT_STORED;
 }
 
-/** Whether the copy needs AMAX. */
+/** Returns whether the copy needs AMAX. */
 bool finds_exponent(const ufp4_quantize_t &how) {
   if (how.scale == UFP4_SCALE_NVFP4) return !is_stored(how);
   return how.scale == UFP4_SCALE_E4M3 && how.exponent_given == 0;

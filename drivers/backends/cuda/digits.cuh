@@ -223,8 +223,8 @@ GPU int digits_next(const digits_walk_t &walk, int from) {
   return walk.chunks;
 }
 
-/** Whether digits are at least as fast as gemm_kernel, by the average number of digit products of
- * a chunk, 4 to 9. By NVIDIA's figures an A100 computes as many INT8 products as that kernel's
+/** Returns whether digits are at least as fast as gemm_kernel, by the average number of digit
+ * products of a chunk, 4 to 9. By NVIDIA's figures an A100 computes as many INT8 products as that kernel's
  * multiply-adds at 6. */
 GPU bool digits_pay(const digits_walk_t &walk) {
   int products = 4 * walk.chunks;

@@ -101,7 +101,7 @@ GPU float gpu_reciprocal(float x) {
   return near;
 }
 
-/** Whether gpu_e4m3() is an instruction; otherwise it may not be called. */
+/** Returns whether gpu_e4m3() is an instruction; otherwise it may not be called. */
 GPU constexpr bool gpu_has_e4m3() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
   return true;

@@ -52,8 +52,8 @@ bool fp32_wants_warpgroups(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job)
   return job->choice.tile >= 128 || 3 * fp32_tiles(job, 3) >= cuda->description.multiprocessors;
 }
 
-/** Whether byte products of warps are fast enough that four digit products replace one product of
- * blocks: by NVIDIA's figures this GPU has twice the rate of its consumer relatives. */
+/** Returns whether byte products of warps are fast enough that four digit products replace one
+ * product of blocks: by NVIDIA's figures this GPU has twice the rate of its consumer relatives. */
 bool has_fast_bytes(const ufp4_cuda_t *cuda) {
   return cuda->description.major == 8 && cuda->description.minor == 0;
 }

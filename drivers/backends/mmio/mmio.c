@@ -208,7 +208,7 @@ static void mmio_close(void *user) {
   free(mmio);
 }
 
-// Whether the device is Linux's memory device, whose offsets are physical addresses.
+// Returns whether the device is Linux's memory device, whose offsets are physical addresses.
 static int is_dev_mem(const place_t *place, int file) {
   struct stat told;
   if (strcmp(place->device, "/dev/mem") == 0) return 1;

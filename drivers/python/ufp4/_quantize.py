@@ -139,7 +139,7 @@ class Quantized:
 
     @property
     def float_scales(self) -> np.ndarray:
-        """The same as numbers: ml_dtypes float8_e4m3fn or float8_e8m0fnu, or float32.
+        """The scales as numbers: ml_dtypes float8_e4m3fn or float8_e8m0fnu, or float32.
 
         With elements mixed the sign is the grid: a block with a negative scale is uniform.
         """

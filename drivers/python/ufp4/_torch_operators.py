@@ -324,7 +324,7 @@ torch.library.register_autograd("ufp4::linear_forward", _grad, setup_context=_se
 
 
 class Eager(torch.autograd.Function):
-    """Does the same without the operators, whose overhead exceeds the time of a small layer."""
+    """Computes a layer without the operators, whose overhead exceeds the time of a small layer."""
 
     @staticmethod
     def forward(ctx, *inputs):

@@ -81,7 +81,7 @@ static ufp4_status_t find_maker(const checkpoint_t *checkpoint, char maker[MAKER
 
 // --- Layers that are there ----------------------------------------------------------------------
 
-// Whether the tensors of a layer, named by @p length characters, follow this scheme.
+// Returns whether the tensors of a layer, named by @p length characters, follow this scheme.
 static int is_named(const checkpoint_t *checkpoint, const checkpoint_layout_t *layout,
                     const char *layer, size_t length) {
   char name[CHECKPOINT_TEXT];

@@ -53,7 +53,7 @@ static ufp4_schedule_tensor_t take_tensor(taker_t *taker, const ufp4_schedule_pl
   return tensor;
 }
 
-// Whether Y of a layer is X of the next layer.
+// Returns whether Y of a layer is X of the next layer.
 static int is_chained(const ufp4_schedule_plan_t *plan, int layer) {
   if (layer < 0 || layer + 1 >= plan->layer_count) return 0;
   const ufp4_schedule_layer_t *from = &plan->layers[layer], *to = from + 1;

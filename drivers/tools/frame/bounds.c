@@ -11,7 +11,7 @@ enum {
   GROUPS_ASKED = 16,        // row groups whose operands the loader has requested
   ROWS_ASKED = 16,          // rows of addends requested at once, of one stream or of both
   TURN_CYCLES = 4,          // cycles until a PE of contract fp32 can add to a sum again
-  TURN_CYCLES_NV = 8,       // the same for contract nv, whose unit of addition is a group
+  TURN_CYCLES_NV = 8,       // cycles until a PE of contract nv can add a group to a sum again
   GROUP = 4,                // blocks per group of contract nv
   PATH = 4,                 // cycles of a read to the memory and back, without the latency
 };

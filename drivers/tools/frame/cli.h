@@ -38,8 +38,8 @@ extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cl
 /** Prints "ufp4 COMMAND: message" as one line to stderr and returns @p exit_status. */
 int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** Does the same for a failed library call with @p message, or if that is empty, with the text of
- * the status. @return the exit status: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT and
+/** Prints such a line for a failed library call, with @p message, or if that is empty, with the text
+ * of the status. @return the exit status: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT and
  * STORAGE 3, all others 2. */
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
 /** Prints @p json, which may be NULL for exhausted memory, to stdout with that many digits of real
@@ -59,8 +59,8 @@ void cli_join_words(int argc, char **argv, char *words, size_t size);
  * file. */
 void cli_program_mark(char mark[16]);
 
-/** Does the same for a failed file operation from errno: "PATH: cannot DOING: reason". @return 3
- * if there is no room or the disk fails, otherwise 2. */
+/** Prints "ufp4 COMMAND: PATH: cannot DOING: reason" for a failed file operation, from errno.
+ * @return 3 if there is no room or the disk fails, otherwise 2. */
 int cli_fail_errno(const cli_command_t *command, const char *path, const char *doing);
 
 // --- Signals ------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ typedef enum {
   CLI_NEEDS_BACKEND,        ///< CLI_TEXT: what the named backend runs on
   CLI_NEEDS_CONFIGURATION,  ///< CLI_TEXT: the named core, if a backend simulates its RTL
   CLI_NEEDS_DRAWING,        ///< a Python that draws
-  CLI_NEEDS_PAGE,           ///< the same, but the command also runs without it, and draws no page
+  CLI_NEEDS_PAGE,           ///< a Python that draws; without it the command runs, but draws no page
 } cli_need_t;
 
 /** An option. The variable that @p value points to is unchanged if the option is not given. A name
@@ -201,7 +201,7 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
                     ufp4_device_t **out);
 /** Calls ufp4_device_trace_end and prints its message. @return CLI_GO_ON or the exit status. */
 int cli_device_trace_end(const cli_command_t *command, ufp4_device_t *device);
-/** Does the same, and closes the device. */
+/** Ends the trace with cli_device_trace_end, and closes the device. */
 int cli_device_close(const cli_command_t *command, ufp4_device_t *device);
 
 // --- Kernels ------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ typedef enum { CLI_ANY_FILE, CLI_NPY, CLI_SAFETENSORS } cli_file_t;
  * @return CLI_GO_ON or the exit status. */
 int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind,
                     const char *const *inputs, int count);
-/** Does the same for a directory, which need not exist yet. */
+/** Refuses an output directory that would fail after the work. It need not exist yet. */
 int cli_output_directory(const cli_command_t *command, const char *path);
 /** Refuses an output (NULL: not given) that is one of the files which the command writes to @p
  * folder. @return CLI_GO_ON or the exit status. */

@@ -104,7 +104,7 @@ static int find_target(const cli_command_t *command, const char *path, char **ta
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
-// Does the same for a folder, whose name may end in slashes; prints nothing.
+// Finds the folder that @p path leads to, which may end in slashes. Prints nothing.
 static ufp4_status_t find_folder(const char *path, char **target, ufp4_message_t *message) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') length--;

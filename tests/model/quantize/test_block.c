@@ -115,8 +115,7 @@ TEST(codes_around_every_nearest_boundary) {
 }
 
 TEST(codes_around_every_stochastic_boundary) {
-  // The same, with elements at low + size * (2 r + 1) / 512, where stochastic rounding must still
-  // round down.
+  // Elements are at low + size * (2 r + 1) / 512, where stochastic rounding must still round down.
   check_random_t random = check_random();
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);

@@ -71,7 +71,7 @@ ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsig
   return (ufp4_descriptor_t){.quant = q};
 }
 
-// The same job with E8M0 scales, which have neither transform nor exponent.
+// Returns the job with E8M0 scales, which have neither transform nor exponent.
 ufp4_descriptor_t e8m0_of(pair_t *pair, const ufp4_descriptor_t *quant) {
   ufp4_descriptor_t e8m0 = *quant;
   e8m0.quant.scale = UFP4_SCALE_E8M0;

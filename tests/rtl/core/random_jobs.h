@@ -19,7 +19,7 @@ void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant,
  * are in @p slot and in the next one. */
 ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source,
                                unsigned codes, uint16_t slot);
-/** The same job with E8M0 scales, which have neither transform nor exponent. */
+/** Returns the job with E8M0 scales, which have neither transform nor exponent. */
 ufp4_descriptor_t e8m0_of(pair_t *pair, const ufp4_descriptor_t *quant);
 /** The AMAX before a QUANT. */
 ufp4_descriptor_t amax_of(const ufp4_descriptor_t *quant);
@@ -38,8 +38,8 @@ void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
 /** GEMMs of these sizes with garbage as operands, scales of E4M3 or NVFP4, and random terms of D.
  */
 void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs);
-/** The same with elements mixed on either side and every element on the other; both kinds of
- * blocks occur in all of them. */
+/** GEMMs of these sizes with elements mixed on either side and every element on the other; both
+ * kinds of blocks occur in all of them. */
 void mixed_gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
 
 #endif

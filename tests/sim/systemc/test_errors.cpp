@@ -259,7 +259,7 @@ SLOW_TEST(a_stopped_core_still_quantizes) {
   check_same({20, 7, 0, nullptr}, false, body);
 }
 
-/** The same with an outside memory. */
+/** A soft reset behaves like the RTL's also with an outside memory. */
 SLOW_TEST(timed_with_memory_outside_resets_as_the_rtl_does) {
   const auto body = [](Rig &rig, Seen *seen) {
     Jobs jobs;

@@ -200,7 +200,7 @@ INLINE __m256 rounded(const int64_t *sums, __m256 unit) {
   return _mm256_mul_ps(_mm256_insertf128_ps(_mm256_castps128_ps256(four), next, 1), unit);
 }
 
-// Whether -2^51 <= sum < 2^51 for all sums of a tile.
+// Returns whether -2^51 <= sum < 2^51 for all sums of a tile.
 static int are_small(const int64_t *sums) {
   const __m256i half = _mm256_set1_epi64x(INT64_C(1) << 51);
   __m256i bits = _mm256_setzero_si256();
@@ -212,7 +212,7 @@ static int are_small(const int64_t *sums) {
 static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
   const int64_t *sums = from;
   const ufp4_gemm_t *how = job->how;
-  // Whether 2^exponent times any sum is a normal number, or overflows to Inf as the contract
+  // normal: 2^exponent times any sum is a normal number, or overflows to Inf as the contract
   // requires.
   int normal = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
   if (!normal || how->accumulate != NULL || is_poisoned(tile, ROWS) || !are_small(sums)) {

@@ -57,7 +57,7 @@ static void load_fp32(const float *from, int64_t groups, scales_t *s) {
   s->nan = nan != 0;
 }
 
-// Whether a group contains a code with non-zero quanta.
+// Returns whether a group contains a code with non-zero quanta.
 INLINE int is_nonzero(const uint8_t codes[CODE_BYTES], ufp4_elem_t elem) {
   uint64_t all;
   memcpy(&all, codes, sizeof all);

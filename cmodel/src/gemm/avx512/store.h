@@ -22,8 +22,8 @@ INLINE void add_whole(__m512i sum, int64_t base_a, const int64_t base_b[8], int 
   _mm512_store_si512(out, sum);
 }
 
-// Does the same for 16 columns with 32-bit sums: each is moved to the top of 64 bits and then
-// shifted down to the position of its exponent.
+// Adds the 32-bit sums of 16 columns, each of which is moved to the top of 64 bits and then shifted
+// down to the position of its exponent.
 INLINE void add_narrow(__m512i sum, int64_t base_a, const int64_t base_b[2][8], int first,
                        int64_t *out) {
   const __m512i room = _mm512_set1_epi64(32 - base_a),

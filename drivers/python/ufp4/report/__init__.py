@@ -33,7 +33,7 @@ def _as_kind(path, kind, *errors):
 
 
 def _as_measured(path):
-    """Does the same for files that train, explore and ppa write."""
+    """Raises a ValueError if a file is not what train, explore or ppa writes."""
     return _as_kind(
         path, _MEASURED, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error
     )

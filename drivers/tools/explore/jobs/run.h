@@ -14,7 +14,7 @@ int explore_fail(explore_case_t *one, ufp4_status_t status, const char *message)
 /** Returns the bytes of device memory for a step with overlapped jobs; 0 if it cannot be run at
  * all. */
 uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of);
-/** Does the same as explore_run, for overlapped jobs. @return also EXPLORE_FAILED, with
+/** Measures a case with overlapped jobs, like explore_run. @return also EXPLORE_FAILED, with
  * meaningless rows. */
 int explore_run_overlap(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows);
 

@@ -11,9 +11,9 @@
 enum {
   PLAIN = 1 << 0,        ///< its MLP has no gate
   KV = 1 << 1,           ///< num_key_value_heads
-  KV_OR_ALL = 1 << 2,    ///< likewise, or as many as of q
+  KV_OR_ALL = 1 << 2,    ///< num_key_value_heads, which defaults to the heads of q
   HEAD = 1 << 3,         ///< head_dim
-  HEAD_OR = 1 << 4,      ///< likewise, or width / heads
+  HEAD_OR = 1 << 4,      ///< head_dim, which defaults to width / heads
   FOURFOLD = 1 << 5,     ///< the MLP's width defaults to 4 width
   MULTI_QUERY = 1 << 6,  ///< multi_query, which defaults to true: one head of k and v
   FALCON = 1 << 7,       ///< new_decoder_architecture: num_kv_heads
