@@ -71,8 +71,8 @@ typedef enum {
 } reference_elem_t;
 #define REFERENCE_ELEM_COUNT 3
 
-/** Returns the grid of a block with a scale byte: for MIXED that of bit 7, otherwise the element
- * itself. */
+/** Returns the grid of a block, which for MIXED bit 7 of its scale byte selects; otherwise it is
+ * the element itself. */
 reference_elem_t reference_elem_grid(reference_elem_t elem, uint32_t scale);
 int reference_elem_quanta(reference_elem_t elem, unsigned code);
 int reference_elem_frac(reference_elem_t elem);

@@ -83,8 +83,8 @@ typedef struct {
   const char *timeline_path;  ///< rtl, tlm: file for a timeline of the units' activities in
                               ///< Chrome's trace format (.json), or NULL; see
                               ///< ufp4_device_trace_end. The backends systemc refuse it
-  const char *dram;           ///< simulated memory: banks, rows and refresh behind mem_latency,
-                              ///< those of "lpddr5" or "hbm3", or with a number of channels
+  const char *dram;           ///< simulated memory with banks, rows and refresh behind
+                              ///< mem_latency: "lpddr5" or "hbm3", or with a number of channels
                               ///< "hbm3:8"; NULL: none
   /** fpga: called during long transfers with the bytes done and the total; the last call of each
    * transfer has done == all. NULL: not called. */

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /** Returns the version of the loaded library: major << 16 | minor << 8 | patch. The macros
- * UFP4_VERSION_MAJOR, ... (spec.h) give that of the headers. */
+ * UFP4_VERSION_MAJOR, ... (spec.h) give the version of the headers. */
 uint32_t ufp4_version(void);
 
 /** Returns sizeof of a public structure in this library by its name, such as "ufp4_operand_t", so

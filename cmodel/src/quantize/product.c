@@ -173,7 +173,7 @@ HOT static void encode_tile(const product_t *product, const lanes_t *peaks,
                             ulanes_t codes[2]) {
   const lanes_t poisoned = *peaks >= F32_INF, keep = (*peaks != 0) & ~poisoned;
   const int nvfp4 = product->spans.how->scale == UFP4_SCALE_NVFP4;
-  // Blocks that have no scale of their own take that of 1.
+  // Zero and poisoned blocks are encoded as if their largest magnitude were 1.
   const flanes_t peak = (flanes_t)select_lanes(keep, *peaks, all_lanes(F32_ONE));
   flanes_t factor;
   if (nvfp4) {

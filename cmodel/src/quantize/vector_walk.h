@@ -322,7 +322,7 @@ static void make_columns(walk_t *walk, const spot_t *first, int64_t end, int cou
   }
 }
 
-// Returns how many blocks are made together: those of a cache line.
+// Returns the number of blocks that are made together, which fill a cache line.
 static int together(const walk_t *walk, int64_t block) {
   const int64_t left = walk->job.source->blocks - block;
   const int ahead =

@@ -3,7 +3,7 @@
 // are multiplied without any work per block. With quanta q of a block whose scale is sig * 2^(e -
 // 9):
 //   q * sig * 2^e = (d0 + 256 d1 + 2^third d2) * 2^unit,  digits -128..127
-// Two digits reach over SPAN binades of scales. Where those of a row differ by more, its unit
+// Two digits reach over SPAN binades of scales. If the scales of a row differ by more, its unit
 // follows the smaller or the larger, whichever leaves fewer blocks that need the third: above
 // (third = 16) or below (third = -8). docs/ip/gpu-kernels.md proves that every input is exact.
 #ifndef UFP4_CUDA_DIGITS_CUH
@@ -224,8 +224,8 @@ GPU int digits_next(const digits_walk_t &walk, int from) {
 }
 
 /** Returns whether digits are at least as fast as gemm_kernel, by the average number of digit
- * products of a chunk, 4 to 9. By NVIDIA's figures an A100 computes as many INT8 products as that kernel's
- * multiply-adds at 6. */
+ * products of a chunk, 4 to 9. By NVIDIA's figures an A100 computes as many INT8 products as that
+ * kernel's multiply-adds at 6. */
 GPU bool digits_pay(const digits_walk_t &walk) {
   int products = 4 * walk.chunks;
   for (int word = 0; word < (walk.chunks + 31) / 32; word++) {

@@ -204,7 +204,7 @@ GPU void exact_store_totals(const gpu_gemm_t &g, const exact_thread_t &thread) {
   }
 }
 
-/** @p totals: those of the tile */
+/** Returns the place of this thread's outputs. @p totals: the totals of the tile. */
 GPU exact_thread_t exact_thread(int64_t row, int64_t col, int warpgroup, int64_t *totals) {
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % WARPGROUP / 32;
   const exact_thread_t at = {(int)row * EXACT_SIDE + 64 * warpgroup + 16 * warp + lane / 4,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linux's own terminal structures accept any speed; the C library's accept only those of a list.
+// Uses Linux's own terminal structures, because those of the C library accept only a list of
+// speeds.
 #include "serial.h"
 
 #include <asm/termbits.h>

@@ -87,7 +87,7 @@ static ufp4_status_t share_memory(process_t *process, uint64_t bytes, int *file,
   return UFP4_OK;
 }
 
-// This thread's signals may be blocked; those of the new program are not.
+// Starts the program with no signal blocked, because this thread may have blocked some.
 static int spawn(process_t *process, const char *path, int socket, int memory) {
   char *const words[] = {(char[]){PROGRAM_NAME}, NULL};
   posix_spawn_file_actions_t files;

@@ -18,7 +18,7 @@ class _Current(threading.local):
 
 
 current = _Current()
-# By role and axis; each copy is that of one pass.
+# The pass that uses the copy of a role and axis.
 PASS_OF = {
     (role, axis): PASSES[number]
     for number in range(len(PASSES))

@@ -96,7 +96,7 @@ static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, ufp4_a
   return status;
 }
 
-// Makes copies that the backend keeps: those of @p axes, a bit each, that are needed.
+// Makes the needed ones of the copies in @p axes, a bit each, which the backend keeps.
 static ufp4_status_t load_kept(ufp4_linear_t *linear, ufp4_role_t role, unsigned axes,
                                const ufp4_matrix_t *tensor, uint64_t step) {
   copy_t *copies = linear->copies[role];

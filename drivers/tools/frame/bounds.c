@@ -222,9 +222,9 @@ typedef struct {
   int64_t down[2], across[2];  ///< how many of each
 } tiles_t;
 
-// Returns the cycles from the beginning of a last chunk to that of the next tile's, if all sums are
-// in one bank: it waits for the drain, which begins with a row of sub-tiles, and for the
-// computation in between.
+// Returns the cycles from the beginning of a tile's last chunk to that of the next tile, if all
+// sums are in one bank: the next tile waits for the drain, which begins with a row of sub-tiles,
+// and for the computation in between.
 static double step_of(const tile_t *tile, const tile_t *next) {
   return fmax(tile->row + tile->output, tile->last + next->first);
 }

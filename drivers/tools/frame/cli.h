@@ -38,9 +38,9 @@ extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cl
 /** Prints "ufp4 COMMAND: message" as one line to stderr and returns @p exit_status. */
 int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** Prints such a line for a failed library call, with @p message, or if that is empty, with the text
- * of the status. @return the exit status: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT and
- * STORAGE 3, all others 2. */
+/** Prints such a line for a failed library call, with @p message, or if that is empty, with the
+ * text of the status. @return the exit status: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT
+ * and STORAGE 3, all others 2. */
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
 /** Prints @p json, which may be NULL for exhausted memory, to stdout with that many digits of real
  * numbers, and frees it. @return CLI_GO_ON or the exit status. */

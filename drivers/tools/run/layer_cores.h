@@ -39,7 +39,8 @@ const char *layer_cores_message(const layer_cores_t *cores);
 ufp4_status_t layer_cores_run(const layer_cores_t *cores, ufp4_linear_t *linear,
                               const ufp4_recipe_t *recipe, ufp4_pass_t pass, float *d,
                               layer_parts_t *parts, ufp4_gemm_stats_t *stats);
-/** Changes @p line, that of one core with the stats of layer_cores_run, to that of all cores. */
+/** Changes @p line to describe all cores. It describes one core, with the stats of
+ * layer_cores_run. */
 void layer_cores_report(const layer_cores_t *cores, const layer_parts_t *parts,
                         const cli_device_t *device, report_case_t *line);
 

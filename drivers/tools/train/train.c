@@ -179,7 +179,7 @@ static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) 
   return fail_interrupted(plan);
 }
 
-// Prints the runs, all of which must be finished; those of other ranks are read from the folder.
+// Prints the runs, all of which must be finished. Runs of other ranks are read from the folder.
 static int show(stage_t *s, ufp4_run_kind_t kind) {
   const evidence_t *e = s->evidence;
   const ufp4_experiment_options_t *o = &e->plan->options;

@@ -160,8 +160,8 @@ class Core {
   void fail(const std::string &message) {
     message_ = message;
   }
-  /** Calls step(), and then advances over more cycles if it can: those of an idle core, or with @p
-   * skips those seen before; not beyond @p end. */
+  /** Calls step(), and then skips cycles, not beyond @p end: those of an idle core, and with @p
+   * skips those that repeat earlier ones. */
   bool leap(uint64_t end, bool skips);
 
  private:

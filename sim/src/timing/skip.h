@@ -155,8 +155,8 @@ class Skip {
     return state_;
   }
   /**
-   * Follows recorded links from state(), which is that of @p moving, by core, at *now, not beyond
-   * @p end. @return whether these and *now have advanced; state().even then has the evenly
+   * Follows recorded links from state(), the state of @p moving (by core) at *now, not beyond @p
+   * end. @return whether these and *now have advanced; state().even then has the evenly
    * increasing values, and *shift the difference to the recorded cycles.
    */
   bool follow(const std::vector<Moving *> &moving, uint64_t *now, uint64_t end, uint64_t *shift);

@@ -58,7 +58,7 @@ INLINE double scales_norm2(const scales_t *s) {
   return (double)_mm512_reduce_add_ps(sum);
 }
 
-// Selects those of blocks 4g..4g+3 that exist.
+// Returns a mask of the blocks 4g..4g+3 that exist.
 INLINE __mmask8 four_of(int64_t blocks, int g) {
   return (__mmask8)(blocks >= 4 * g + 4 ? 15u : (1u << (blocks - 4 * g)) - 1);
 }

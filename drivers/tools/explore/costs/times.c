@@ -177,7 +177,7 @@ void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chi
 }
 
 // Returns the remaining transfer time after so many equal blocks, in closed form. Transfers run one
-// after the other: after a block's pass remain those of earlier blocks and its own.
+// after the other: after a block's pass its own transfer and those of earlier blocks remain.
 static double late_after(double late, double count, double transfer, double pass) {
   const double more = transfer - pass;
   if (count == 0) return late;

@@ -33,8 +33,8 @@ static int64_t count_of(const explore_case_t *of, const explore_layer_t *layer) 
   return explore_is_expert(layer) ? layer->count / of->chips.experts : layer->count;
 }
 
-// Returns the rows of all of them, which share the tokens of a micro-batch; for experts, those of
-// all replicas that share these.
+// Returns the rows of all layers of this shape, which share the tokens of a micro-batch; for
+// experts, the tokens of all replicas that share them.
 static int64_t routed(const explore_case_t *of, const explore_layer_t *layer) {
   const int64_t replicas = explore_is_expert(layer) ? of->chips.experts : 1;
   const int64_t by = layer->tokens_by, all = replicas * explore_tokens(of) * layer->tokens_of;

@@ -40,16 +40,16 @@ ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
  * macro-tiles of rows in every layer. With fewer, W is read twice for little benefit. */
 int explore_batches(const explore_plan_t *plan, const explore_case_t *of);
 
-/** Returns the bytes per cycle in each direction that its memory carries, at most those of the
- * bus. */
+/** Returns the bytes per cycle in each direction that the memory of a case carries, at most the
+ * width of the bus. */
 unsigned explore_bytes_per_cycle(const explore_case_t *of);
 bounds_memory_t explore_memory(const explore_case_t *of);
-/** Returns its memory with banks, or NULL. */
+/** Returns the memory with banks of a case, or NULL. */
 const char *explore_dram(const explore_case_t *of);
-/** Returns the bytes per cycle that the pins of its DRAM carry, reads and writes together;
- * infinite without DRAM. */
+/** Returns the bytes per cycle that the DRAM's pins carry, reads and writes together; infinite
+ * without DRAM. */
 double explore_dram_bandwidth(const explore_case_t *of);
-/** Returns the cycles that its memory needs, given those of each direction. */
+/** Returns the cycles that the memory needs, given the cycles of reads and of writes. */
 double explore_memory_bound(const explore_case_t *of, double read, double write);
 
 /** Makes the rows of jobs on so many tokens, without measured values.

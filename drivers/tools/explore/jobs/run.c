@@ -253,7 +253,7 @@ static int run_split(run_t *run, const ufp4_descriptor_t *job, explore_split_t s
   return status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
 }
 
-// A job of the first equal layers, one per core. The measured values are those of all.
+// Runs a job of the first @p layers equal layers, one per core, and measures all of them together.
 static int run_at_once(run_t *run, int which, uint8_t opcode, int layers, explore_row_t *sum) {
   ufp4_descriptor_t jobs[EXPLORE_MAX_CORES];
   explore_row_t *rows[EXPLORE_MAX_CORES];

@@ -57,7 +57,7 @@ static void share(explore_layer_t *layer, explore_share_t how, int64_t parts) {
   layer->parts = parts;
 }
 
-// Adds attention's own products; those of query heads that share a head of k and v are one.
+// Adds attention's own products. Query heads that share a head of k and v have one product.
 static void add_products(const architecture_t *a, int64_t v_head, explore_model_t *model) {
   const int64_t shared = a->heads / a->kv_heads;
   const struct {

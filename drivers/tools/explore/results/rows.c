@@ -288,8 +288,8 @@ static int is_long(const char *name) {
          strcmp(name, "macs") == 0;
 }
 
-// Returns the width of a column: that of its name, or of the longest text in it; sizes and cycles
-// are wider than their names.
+// Returns the width of a column, which fits its name and its longest text; sizes and cycles are
+// wider than their names.
 static int width_of(const explore_plan_t *plan, const column_t *column) {
   int width = 0;
   widen(&width, column->name);

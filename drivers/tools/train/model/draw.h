@@ -16,7 +16,7 @@ typedef struct {
 } ufp4_draw_t;
 
 ufp4_draw_t ufp4_draw_start(uint64_t seed, ufp4_draw_use_t use);
-/** Returns 64 uniform bits: those of number @p index of the stream. */
+/** Returns the 64 uniform bits of number @p index of the stream. */
 uint64_t ufp4_draw_at(const ufp4_draw_t *draw, uint64_t index);
 /** Returns the next approximately normal number, mean 0, deviation 1, within +-6: the sum of 12
  * uniform ones (Irwin-Hall), exact in integers. */

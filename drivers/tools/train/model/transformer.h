@@ -42,7 +42,7 @@ typedef struct {
 } ufp4_transformer_t;
 
 /** Creates the buffers and layers. @p device and @p recipe NULL: every linear layer is in plain
- * FP32. @p seed is that of the quantizer's random bytes. */
+ * FP32. @p seed seeds the quantizer's random bytes. */
 ufp4_status_t ufp4_transformer_create(const ufp4_transformer_shape_t *shape, int64_t batch,
                                       int training, ufp4_device_t *device,
                                       const ufp4_recipe_t *recipe, uint64_t seed,

@@ -241,7 +241,7 @@ static ufp4_status_t remove_file(const char *path, ufp4_message_t *message) {
   return unlink(path) == 0 || errno == ENOENT ? UFP4_OK : file_fail(path, "remove", message);
 }
 
-// Returns whether @p name is that of a run's file with this ending.
+// Returns whether a run's file with this ending has @p name.
 static int is_named(const char *name, const char *suffix) {
   const size_t length = strlen(name), end = strlen(suffix);
   return length > end && strcmp(name + length - end, suffix) == 0 && is_id(name, length - end);

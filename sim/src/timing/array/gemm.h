@@ -15,7 +15,7 @@ namespace ufp4::timing {
 
 class Gemm {
  public:
-  /** External signals of a cycle; those of the masters are the ones for this engine's clients. */
+  /** External signals of a cycle; signals of the masters are those for this engine's clients. */
   struct Input {
     bool start = false;  // offered job
     uint32_t panels_held = 0, panels = 0;

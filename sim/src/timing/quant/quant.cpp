@@ -93,8 +93,8 @@ void Quant::next_state(const Input &in) {
   }
 }
 
-// Counts the accesses of the transpose's banks, and of those of the groups of units; with E8M0 only
-// one lane's.
+// Counts the accesses of the banks of the transpose, with E8M0 only of one lane, and of the banks
+// for groups of units.
 void Quant::count_wide(bool row, bool column, const bool *take) {
   const bool others = lanes() && !job_.pair;
   stored_[0] += row;

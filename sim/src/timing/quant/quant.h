@@ -14,7 +14,7 @@ namespace ufp4::timing {
 
 class Quant {
  public:
-  /** External signals of a cycle; those of the masters are the ones for this engine's clients. */
+  /** External signals of a cycle; signals of the masters are those for this engine's clients. */
   struct Input {
     bool start = false;  // offered job
     bool load_ready = false, beat = false;
