@@ -57,7 +57,7 @@ class Memory : private MemoryTiming<Memory> {
 
   /** Forgets everything in flight on the bus. */
   void forget();
-  /** @return whether anything was transferred on the bus. */
+  /** Simulates a clock edge. @return whether anything was transferred on the bus. */
   bool sample(uint64_t cycle);
   void drive();
 

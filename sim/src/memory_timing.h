@@ -26,8 +26,8 @@ namespace ufp4 {
  * of cycles. */
 class Gate {
  public:
-  /** @p random: 64 fresh random bits. @return whether the channel may transfer in the next
-   * cycle. */
+  /** Draws the next cycle. @p random: 64 fresh random bits. @return whether the channel may
+   * transfer in that cycle. */
   bool open(uint64_t random) {
     if (span_ == 0) {
       static constexpr unsigned kThresholds[4] = {0, 64, 128, 230};
@@ -125,7 +125,7 @@ class MemoryTiming {
     ahead_ = ahead;
   }
 
-  /** @return whether anything was transferred on the bus. */
+  /** Simulates a clock edge. @return whether anything was transferred on the bus. */
   bool sample(uint64_t cycle, const MemoryMaster &master) {
     moved_ = false;
     read_credit_.fill(rate_, rules_.bus_bytes);

@@ -35,7 +35,7 @@ struct CoreSigns {
 
 class Timeline {
  public:
-  /** @p sink NULL: there is no timeline. */
+  /** Starts a timeline, unless @p sink is NULL. */
   explicit Timeline(const ufp4_timeline_sink_t *sink) : sink_(sink ? *sink : off()) {}
   /** A copy of a core has no timeline. */
   Timeline(const Timeline &) {}
@@ -89,7 +89,7 @@ class Timeline {
         track == UFP4_TRACK_LOAD || track == UFP4_TRACK_ARRAY || track == UFP4_TRACK_DRAIN;
     return gemm ? s.gemm.job : track == UFP4_TRACK_QUANT ? s.quant.job : 0;
   }
-  /** @return whether the sink has ended the timeline. */
+  /** Ends the activity of a track. @return whether the sink has ended the timeline. */
   bool close(uint8_t track, uint64_t cycle) {
     const Open open = open_[track];
     open_[track] = {};

@@ -302,7 +302,8 @@ static void take_b(const worker_t *w, int64_t panels, uint8_t *memory, size_t *u
   *b = (b_store_t){memory + at, memory + poisoned, (atomic_uchar *)(memory + states)};
 }
 
-// @return the pointer to free, or NULL if memory is exhausted.
+// Allocates the packed B that all workers share. @return the pointer to free, or NULL if memory is
+// exhausted.
 static void *create_shared(worker_t *like) {
   const int64_t panels = divide_up(like->job->b->rows, like->kernel->tile_cols);
   uint8_t *memory = NULL;

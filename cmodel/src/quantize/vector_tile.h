@@ -162,7 +162,7 @@ INLINE words_t pack(kind_t kind, const job_t *job, const words_t s[8], mask_t so
   return where(some, all);
 }
 
-// @return the lanes whose codes are uncertain.
+// Computes the codes of a tile. @return the lanes whose codes are uncertain.
 INLINE mask_t encode(kind_t kind, const job_t *job, const numbers_t *numbers, words_t out[2]) {
   words_t doubt = V(set1_epi32)(by_floats(kind) ? -1 : 0);
 #pragma GCC unroll 2

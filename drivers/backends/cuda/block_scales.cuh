@@ -51,8 +51,8 @@ GPU int32_t nvfp4_asked(const gpu_span_t &span) {
   return -(int32_t)f32_from_scaled(span.amax, span.exponent);
 }
 
-/** @p asked: the smallest request of a tensor, 0 if there is none; @p top: the value to which the
- * largest number is mapped */
+/** Returns the tensor scale. @p asked: the smallest request of a tensor, 0 if there is none. @p
+ * top: the value to which the largest number is mapped. */
 GPU nvfp4_tensor_t nvfp4_tensor(int32_t asked, float top) {
   nvfp4_tensor_t out = {1.0f, 1.0f};
   if (asked == 0) return out;
@@ -71,7 +71,7 @@ GPU uint32_t e4m3_nearest(float x) {
   return (uint32_t)(((bits + 0x7FFFF + (bits >> 20 & 1)) >> 20) - (120 << 3));
 }
 
-/** @p share: the reciprocal of the code for the largest magnitude */
+/** Returns the scale of a block. @p share: the reciprocal of the code for the largest magnitude. */
 GPU nvfp4_scale_t nvfp4_scale(const gpu_span_t &span, const nvfp4_tensor_t &tensor, float share) {
   nvfp4_scale_t out = {span.poisoned ? 0x7Fu : 0u, 0.0f, 0.0f, span.amax != 0};
   if (!out.keep) return out;

@@ -232,8 +232,8 @@ GPU void exact_use(const gpu_gemm_t &g, int64_t *totals, int chunks, exact_ring_
   }
 }
 
-/** @p totals: EXACT_SIDE^2 per thread block. If a tile has several thread blocks,
- * exact_join_kernel finishes it. @p chunks: chunks of k per thread block */
+/** Multiplies tiles; if a tile has several thread blocks, exact_join_kernel finishes it. @p totals:
+ * EXACT_SIDE^2 per thread block. @p chunks: chunks of k per thread block. */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(EXACT_THREADS, 1)
     exact_kernel(GPU_PARAMETER CUtensorMap a, GPU_PARAMETER CUtensorMap b,
                  GPU_PARAMETER gpu_gemm_t g, int64_t *totals, int chunks) {

@@ -152,8 +152,8 @@ GPU void fp32_use(const gpu_gemm_t &g, typename fp32_shape_t<USERS>::ring ring) 
   }
 }
 
-/** @p LENGTH: 1 with E4M3 scales, 2 with E8M0. If operands with E8M0 scales do not fold,
- * e8m0_kernel computes the tiles. */
+/** Multiplies tiles; if operands with E8M0 scales do not fold, e8m0_kernel computes them instead.
+ * @p LENGTH: 1 with E4M3 scales, 2 with E8M0. */
 template <int USERS, int LENGTH>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(fp32_shape_t<USERS>::THREADS, 1)
     fp32_kernel(GPU_PARAMETER CUtensorMap a, GPU_PARAMETER CUtensorMap b,

@@ -204,8 +204,8 @@ dim3 turned_grid(const gpu_unpacked_t &out) {
       (unsigned)(divide_up(out.padded_blocks, UNPACK_SIDE) * out.padded_rows / UNPACK_SIDE));
 }
 
-/** @p other: the other operand if there are digits or BF16 beside the bytes; otherwise the same
- * operand */
+/** Unpacks an operand to bytes. @p other: the other operand if there are digits or BF16 beside the
+ * bytes; otherwise the same operand. */
 template <bool INTEGER>
 void unpack_bytes(const queue_t &queue, const ufp4_cuda_gemm_t &job, const gpu_operand_t &in,
                   const gpu_unpacked_t &out, const gpu_unpacked_t &other) {

@@ -91,7 +91,7 @@ static int write_document(const cli_command_t *command, json_t *document, FILE *
                           strerror(errno != 0 ? errno : ENOMEM));
 }
 
-// @return an errno
+// Starts Python with these words. @return an errno.
 static int start(const char *const *words, FILE *in, pid_t *pid) {
   const char *argv[FIRST_WORDS + MAX_WORDS + 1] = {interpreter(), "-B", "-c", run_module};
   posix_spawn_file_actions_t actions;

@@ -207,8 +207,8 @@ static cli_option_t *find_option(cli_options_t *options, int code) {
   return NULL;
 }
 
-// @p word is the word before getopt's position, @p next the one at it; @p unmoved: the last call
-// left the position.
+// Reports an option that getopt has refused. @p word: the word before getopt's position. @p next:
+// the word at it. @p unmoved: the last call has not moved the position.
 static int fail_option(const cli_command_t *command, int code, const char *word, const char *next,
                        int unmoved) {
   const char *what = code == ':'              ? "needs a value"

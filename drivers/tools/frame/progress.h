@@ -13,7 +13,7 @@ typedef struct {
   double shown;    ///< when the line was last written
 } progress_t;
 
-/** @p step_tokens: tokens of one training step. */
+/** Starts the line of progress. @p step_tokens: the tokens of one training step. */
 progress_t progress_start(int64_t step_tokens);
 /** Returns the seconds since progress_start. */
 double progress_seconds(const progress_t *progress);

@@ -270,7 +270,7 @@ static int part_three(demo_t *demo) {
 
 // --- The command --------------------------------------------------------------------------------
 
-// @return CLI_GO_ON or the exit status.
+// Frees a side of the comparison and closes its device. @return CLI_GO_ON or the exit status.
 static int close_side(side_t *side) {
   ufp4_trainer_free(side->trainer);
   record_free(&side->record);

@@ -166,7 +166,7 @@ static int fail_interrupted(const plan_t *plan) {
   return cli_fail_interrupted(plan->command, "--resume goes on with it");
 }
 
-// @return CLI_GO_ON, or the exit status, also if stopped.
+// Trains these runs. @return CLI_GO_ON, or the exit status, also if stopped.
 static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) {
   const plan_t *plan = s->evidence->plan;
   ufp4_experiment_t *e = &s->evidence->experiment;

@@ -75,7 +75,7 @@ static inline int explore_kind_at(const explore_model_t *model, int64_t block) {
  * model's own. @return CLI_GO_ON or the exit status. */
 int explore_model(const char *shapes, const char *hf, int attention, int64_t blocks,
                   explore_model_t *model);
-/** @return whether there is a built-in model of this name. */
+/** Makes a built-in model. @return whether there is one of this name. */
 int explore_architecture(const char *name, explore_model_t *model);
 void explore_architecture_details(FILE *out);
 int explore_hf(const char *path, int64_t blocks, explore_model_t *model);

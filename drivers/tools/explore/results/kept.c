@@ -223,8 +223,9 @@ static int get_line(FILE *in, char *line, size_t size) {
   return 1;
 }
 
-// @return 0: damaged.
-//  @param[out] found 0: of other settings
+// Reads the rows of a case from a file of results.
+//  @param[out] found 0: the file is of other settings
+//  @return 0: the file is damaged
 static int get_case(FILE *in, const explore_plan_t *plan, int index, explore_rows_t *rows,
                     int *found) {
   int count = 0;

@@ -14,7 +14,7 @@ typedef struct {
                 const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 } blas_t;
 
-/** @return 0 if there is no OpenBLAS. */
+/** Loads OpenBLAS for that many threads. @return 0 if there is none. */
 int blas_open(blas_t *blas, int threads);
 void blas_close(blas_t *blas);
 

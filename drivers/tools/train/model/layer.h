@@ -45,7 +45,7 @@ typedef struct {
   uint64_t step;
 } ufp4_layer_t;
 
-/** @p device and @p recipe NULL: plain FP32. */
+/** Creates a layer, in plain FP32 if @p device and @p recipe are NULL. */
 ufp4_status_t ufp4_layer_create(ufp4_device_t *device, const ufp4_recipe_t *recipe,
                                 const ufp4_linear_shape_t *shape, ufp4_layer_t *layer);
 void ufp4_layer_free(ufp4_layer_t *layer);

@@ -18,7 +18,7 @@ static const char *const tensors[] = {"X", "W", "dY"};
 // The folder of the tensors until all have been written.
 #define UNTIL_WHOLE "/.ufp4-capture"
 
-// @return 0 if the path is too long.
+// Makes the path of a captured tensor. @return 0 if it is too long.
 static int name_file(const char *folder, const char *below, int64_t layer, const char *tensor,
                      char path[PATH_SIZE]) {
   int length = snprintf(path, PATH_SIZE, "%s%s/layer%lld.%s.%s.npy", folder, below,

@@ -129,7 +129,7 @@ static int of_the_recipe(const char *key) {
          strcmp(key, "perturbation") == 0;
 }
 
-// @p branch: the recipe may differ.
+// Checks that a checkpoint has the settings of the trainer. @p branch: the recipe may differ.
 static ufp4_status_t check_settings(const safetensors_t *file, const ufp4_trainer_t *t, int branch,
                                     ufp4_message_t *message) {
   json_t *wanted = describe(t), *value;

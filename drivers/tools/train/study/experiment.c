@@ -67,7 +67,7 @@ static void give_up(crew_t *crew, ufp4_status_t status, const char *variant, con
   pthread_mutex_unlock(&crew->lock);
 }
 
-// @return 1 to continue, 0 if another run has failed or all are to stop.
+// Reports the steps done. @return 1 to continue, 0 if another run has failed or all are to stop.
 static int steps_done(crew_t *crew, int64_t steps) {
   const ufp4_experiment_options_t *o = crew->experiment->options;
   pthread_mutex_lock(&crew->lock);
@@ -169,7 +169,8 @@ static ufp4_status_t keep(work_t *w) {
   return status ? status : ufp4_kept_remove_checkpoint(w->options->folder, id, &w->message);
 }
 
-// @p ended: 1 at the end of the run, 0 if it was to stop, or failed.
+// Takes the remaining steps of a run. *ended: 1 at the end of the run, 0 if it was to stop or
+// failed.
 static ufp4_status_t take_steps(work_t *w, int *ended) {
   const int64_t from = ufp4_trainer_steps(w->trainer), all = w->options->trainer.steps;
   const double before_cycles = cycles_now(w->device);

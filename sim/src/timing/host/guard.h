@@ -12,7 +12,7 @@ namespace ufp4::timing {
 
 class Guard {
  public:
-  /** The signals of a cycle from registers. */
+  /** The signals of a cycle, which come from registers. */
   struct Input {
     uint32_t watchdog = 0;
     bool work = false, overflow = false;
