@@ -9,7 +9,7 @@ GEMM_KEYS = ("scale", "contract", "elem", "backend")
 
 
 def sv_comment(text):
-    """The lines of a comment in a package of SystemVerilog."""
+    """Returns the lines of a comment in a package of SystemVerilog."""
     return textwrap.wrap(text, 100, initial_indent="  // ", subsequent_indent="  // ")
 
 
@@ -30,7 +30,7 @@ def layout(fields, total):
 
 
 def enums(spec):
-    """Every enumeration as (name, doc, [(value name, number, doc)])."""
+    """Returns every enumeration as (name, doc, [(value name, number, doc)])."""
     elems = [(f["name"], f["value"], "") for f in [*spec["format"], spec["mixed"]]]
     yield (
         "elem",
@@ -48,6 +48,6 @@ def all_quanta(f):
 
 
 def mixed_grids(spec):
-    """The formats of the two grids of mixed, with the frac of mixed."""
+    """Returns the formats of the two grids of mixed, with the frac of mixed."""
     formats = {f["name"]: f for f in spec["format"]}
     return [formats[name] | {"frac": spec["mixed"]["frac"]} for name in spec["mixed"]["grids"]]

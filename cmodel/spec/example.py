@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worked example of docs/ip: every byte of one GEMM, before and after. Its D comes from the formulas of
-numerics.md, in exact fractions; tests/rtl/core/test_example.c gives the bytes on the page to the core and to the golden
+"""Makes the worked example of docs/ip, with every byte of one GEMM before and after. D comes from the formulas of
+numerics.md in exact fractions; tests/rtl/core/test_example.c gives the page's bytes to the core and to the golden
 model."""
 
 import fractions
@@ -26,7 +26,7 @@ def code_b(row, k):
 
 
 def e4m3(byte):
-    """The value of a scale byte without its sign; None for NaN."""
+    """Returns the value of a scale byte without its sign, or None for NaN."""
     e, m = byte >> 3 & 15, byte & 7
     if (e, m) == (15, 7):
         return None
@@ -40,13 +40,13 @@ def quanta(spec, elem, code):
 
 
 def dot(spec, i, j, block):
-    """The dot product of the quanta of one block, which the core sums as an integer."""
+    """Returns the dot product of the quanta of one block, which the core sums as an integer."""
     ks = range(16 * block, 16 * block + 16)
     return sum(quanta(spec, 0, code_a(i, k)) * quanta(spec, 1, code_b(j, k)) for k in ks)
 
 
 def f32(value):
-    """The FP32 pattern nearest to a fraction that a double holds exactly."""
+    """Returns the FP32 pattern nearest to a fraction that a double holds exactly."""
     if value is None:
         return NAN32
     assert fractions.Fraction(float(value)) == value
@@ -54,7 +54,7 @@ def f32(value):
 
 
 def element(spec, i, j):
-    """D[i][j] as a fraction, None for NaN."""
+    """Returns D[i][j] as a fraction, or None for NaN."""
     unit = fractions.Fraction(1, 2 ** (spec["format"][0]["frac"] + spec["format"][1]["frac"]))
     total = fractions.Fraction(0)
     for block in range(2):
@@ -66,7 +66,7 @@ def element(spec, i, j):
 
 
 def codes_bytes(code, rows, block):
-    """A panel unit of codes: row r in bytes 8r to 8r + 7, even elements in the low nibbles."""
+    """Returns a panel unit of codes, with row r in bytes 8r to 8r + 7 and even elements in the low nibbles."""
     out = bytearray()
     for r in range(16):
         nibbles = [code(r, 16 * block + k) if r < rows else 0 for k in range(16)]
@@ -79,7 +79,7 @@ def scales_bytes(scales, block):
 
 
 def descriptor(spec):
-    """(field, offset, bytes, value) of each non-zero field of the descriptor."""
+    """Returns (field, offset, bytes, value) of each non-zero field of the descriptor."""
     of = lambda name, value: spec["enum"][name]["values"].index(value)
     values = {
         "opcode": of("opcode", "gemm"),
@@ -124,7 +124,7 @@ def dump(address, data):
 
 
 def registers(spec):
-    """(name, value) of the register writes, in their order."""
+    """Returns (name, value) of the register writes, in order."""
     named = {r["name"]: r["offset"] for r in spec["register"]}
     writes = [
         ("ring_base_lo", RING),
@@ -246,7 +246,7 @@ def page(spec, note, table):
 
 
 def before(spec):
-    """(address, bytes) of the data that the host writes to memory."""
+    """Returns (address, bytes) of the data that the host writes to memory."""
     out = [(RING, descriptor_bytes(spec))]
     for at, scales_at, code, scales in (
         (A_CODES, A_SCALES_AT, code_a, A_SCALES),
@@ -259,7 +259,7 @@ def before(spec):
 
 
 def after(spec):
-    """(address, bytes) of the data that the core writes, without the cycles in the completion."""
+    """Returns (address, bytes) of the data that the core writes, without the cycles in the completion."""
     rows = [b"".join(f32(element(spec, i, j)).to_bytes(4, "little") for j in range(N)) for i in range(M)]
     return [
         *((D + D_STRIDE * i, row) for i, row in enumerate(rows)),
@@ -268,7 +268,7 @@ def after(spec):
 
 
 def sv_lines(name, parts):
-    """A constant of lines of up to 16 bytes: address, number of bytes, byte i in bits 8 i + 7 to 8 i."""
+    """Returns a constant of lines of up to 16 bytes: address, number of bytes, byte i in bits 8 i + 7 to 8 i."""
     lines = [(at + i, data[i : i + 16]) for at, data in parts for i in range(0, len(data), 16)]
     rows = [f"    '{{40'h{at:010x}, 5'd{len(data)}, 128'h{data[::-1].hex():0>32}}}" for at, data in lines]
     return [f"  localparam line_t {name}[{len(rows)}] = '{{", ",\n".join(rows), "  };"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Package descriptions of the RTL for FuseSoC and Bender, from the file list rtl/rtl.f and the version and
+"""Makes the package descriptions of the RTL for FuseSoC and Bender, from the file list rtl/rtl.f and the version and
 configurations of the specification."""
 
 import pathlib
@@ -7,8 +7,8 @@ import re
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
 BOARDS = RTL.parent / "fpga/boards"
-# The boards of the Vivado flow with their parts, and those of the ECP5 flow with their configurations. A board's target
-# is called BOARD, or BOARD_CONFIGURATION for a configuration other than tiny.
+# The boards of the Vivado flow with their parts, and the boards of the ECP5 flow with their configurations. A board's
+# target is called BOARD, or BOARD_CONFIGURATION for a configuration other than tiny.
 VIVADO = {"arty_a7": "xc7a35ticsg324-1L"}
 TRELLIS = {"ulx3s": ["tiny", "board"], "orangecrab": ["tiny"]}
 PARAMETERS = {
@@ -41,8 +41,8 @@ def version_word(spec):
 
 
 def fusesoc(spec, value, note):
-    """value(configuration, key) returns a number, also for names. FuseSoC gives a user's top the parameters of the
-    target `default` of its dependencies, so this target has none."""
+    """Returns rtl/ufp4.core. value(configuration, key) is a number, also for names. FuseSoC gives a user's top the
+    parameters of the target `default` of its dependencies, so this target has none."""
     out = [
         "CAPI=2:",
         f"# {note}",
@@ -88,8 +88,8 @@ def fusesoc(spec, value, note):
 
 
 def fusesoc_sva(spec, note):
-    """The assertions: a core file of their own, because a target `default` has them for all who depend on it or for
-    none."""
+    """Returns the core file of the assertions. They have their own, because a target `default` would have them for all
+    who depend on it, or for none."""
     out = [
         "CAPI=2:",
         f"# {note}",

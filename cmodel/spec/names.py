@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the names of values, in C and for the Python package (drivers/python)."""
+"""Makes the tables of names of values, in C and for the Python package (drivers/python)."""
 
 CONFIGURATION_NAME = 80  # bytes
 # Values of program options: ELEM_WORDS and so on, in the order of the values.
@@ -20,7 +20,7 @@ WORDS = (
 
 
 def c_header(spec, note, values_of):
-    """Tables of all names and the function that searches them."""
+    """Returns the tables of all names, and the function that searches them."""
     counts = (
         [name.upper() for name, _, _ in values_of]
         + [size.upper() for size in spec["sizes"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the documentation: registers, descriptors and element formats."""
+"""Makes the tables of the documentation: registers, descriptors and element formats."""
 
 import common
 import systemrdl

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The legal parameters of a core and the constants derived from them, in SystemVerilog and C."""
+"""Makes the checks of a core's parameters and the constants derived from them, in SystemVerilog and C."""
 
 import re
 
@@ -66,7 +66,7 @@ def sv_package(spec, note):
 
 
 def memory_bits(spec, expression):
-    """The C function that counts the bits of all memories that docs/tools/memories.py lists."""
+    """Returns the C function that counts the bits of all memories that docs/tools/memories.py lists."""
     used = sorted(
         {
             word

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registers as a SystemRDL 2.0 address map."""
+"""Writes the registers as a SystemRDL 2.0 address map."""
 
 import manifests
 
@@ -11,7 +11,7 @@ def text(doc):
 
 
 def reset_value(spec, r):
-    """The value of a register after reset; None if the core's parameters determine it."""
+    """Returns the value of a register after reset, or None if the core's parameters determine it."""
     value = {"id": spec["id"], "version": manifests.version_word(spec)}.get(r["name"], r.get("reset", 0))
     return None if value == "parameters" else value
 

@@ -79,8 +79,8 @@ ufp4_status_t ufp4_bare_set_up(const ufp4_bare_t *bare);
 /** Rings the doorbell for one job, whose end raises the interrupt. @return UFP4_ERROR_MEMORY: the
  * ring is full until a completion is taken. */
 ufp4_status_t ufp4_bare_submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor);
-/** Does the same for a job whose end raises the interrupt only if its status is not ok. In a
- * batch, all jobs but the last are submitted this way. */
+/** Rings the doorbell for one job, whose end raises the interrupt only if its status is not ok. In
+ * a batch, all jobs but the last are submitted this way. */
 ufp4_status_t ufp4_bare_submit_quiet(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor);
 /** Clears the interrupt and counts the completions that can be taken. If there is none, @p fatal
  * is the register of that name: not 0 if the core has been stopped; the interrupt of that cause is
