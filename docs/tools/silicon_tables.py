@@ -159,7 +159,7 @@ def gated_areas(cells):
 
 
 def break_even(cells):
-    """The contract exact against the others: how the PEs' areas compare, by the area of a bit of their accumulators."""
+    """Yields the area of a bit at which exact breaks even with other contracts, and the differences at two areas."""
     for base in ("pe_fp32", "pe_nv"):
         for flow in (claims.PLAIN, claims.SIZED):
             pair = [claims.of(cells, unit, flow) for unit in ("pe", base)]
@@ -170,7 +170,7 @@ def break_even(cells):
 
 
 def sums(cells, csv):
-    """The contracts exact and fp32 in one flow."""
+    """Yields area, delay and energy of the contracts exact and fp32 in one flow."""
     (um2, fj), pes = claims.bit(), [claims.of(cells, unit, claims.SIZED) for unit in ("pe", "pe_fp32")]
     plain = [claims.of(cells, unit, claims.PLAIN) for unit in ("pe", "pe_fp32")]
     spent = [float(claims.energy(csv, row.unit, "e1m2").energy_fj) + claims.sums_energy(row, fj) for row in plain]
@@ -183,7 +183,7 @@ def sums(cells, csv):
 
 
 def sum_words(cells):
-    """Words of pages about areas with accumulators, and about the generator of random bytes."""
+    """Yields texts that pages must contain, about areas with accumulators and the generator of random bytes."""
     plain, sized = (
         claims.break_even(*(claims.of(cells, unit, flow) for unit in ("pe", "pe_fp32")))
         for flow in (claims.PLAIN, claims.SIZED)
