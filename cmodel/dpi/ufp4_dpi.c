@@ -38,7 +38,7 @@ static int fail(ufp4_status_t status) {
 
 static int in_range(const char *what, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return 1;
-  ufp4_message_set(&last, "%s is %lld; here it is %lld to %lld", what, (long long)value,
+  ufp4_message_set(&last, "%s is %lld; it must be from %lld to %lld", what, (long long)value,
                    (long long)low, (long long)high);
   return 0;
 }
@@ -212,7 +212,7 @@ static int holds(array_t array, int64_t rows, int64_t cols) {
   int dimensions = svDimensions(array.handle), size = dimensions == 1 ? svSize(array.handle, 1) : 0;
   if (dimensions == 1 && size >= rows * cols) return 1;
   if (dimensions != 1) {
-    ufp4_message_set(&last, "%s has %d dimensions; 1 is needed", array.name, dimensions);
+    ufp4_message_set(&last, "%s has %d dimensions; it must have 1", array.name, dimensions);
   } else {
     ufp4_message_set(&last, "%s has %d elements; %lld x %lld are needed", array.name, size,
                      (long long)rows, (long long)cols);

@@ -125,8 +125,8 @@ ufp4_status_t timeline_write(const timeline_t *t) {
   const ufp4_status_t status = file_write_by(t->path, put, t, t->message);
   if (status == UFP4_OK && t->cut != 0) {
     ufp4_message_set(t->message,
-                     "%s: ends at cycle %" PRIu64 ", after %" PRIu32
-                     " events, the most that a time line has",
+                     "%s: the timeline ends at cycle %" PRIu64 ", after %" PRIu32
+                     " events, the maximum",
                      t->path, t->cut, t->count);
   }
   return status;

@@ -159,7 +159,7 @@ static int simulate(const options_t *options) {
   sim.random = options->fault_seed;
   sim.fault_bytes = options->fault_bytes;
   catch_signals();
-  if (!open_terminal(&sim, &name)) return fail(ENVIRONMENT, "no pseudo-terminal", "");
+  if (!open_terminal(&sim, &name)) return fail(ENVIRONMENT, "no pseudo-terminal is available", "");
   printf("%s\n", name);
   fflush(stdout);
   const int end = run(&sim);
@@ -196,9 +196,9 @@ int main(int argc, char **argv) {
     if (code == 'f') faults = good = read_number(optarg, &options.fault_seed);
     if (code == 'n') bytes_given = good = read_number(optarg, &one_in) && one_in > 0;
   }
-  if (!good) return fail(USAGE, "a whole number is needed, of bytes from 1", argv[optind - 1]);
-  if (bytes_given && !faults) return fail(USAGE, "it goes with --faults", "--fault-bytes");
-  if (optind < argc) return fail(USAGE, "no input is taken", argv[optind]);
+  if (!good) return fail(USAGE, "it must be a whole number of bytes from 1", argv[optind - 1]);
+  if (bytes_given && !faults) return fail(USAGE, "it needs --faults", "--fault-bytes");
+  if (optind < argc) return fail(USAGE, "this command takes no inputs", argv[optind]);
   if (faults) options.fault_bytes = one_in;
   return simulate(&options);
 }

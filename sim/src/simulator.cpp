@@ -87,8 +87,8 @@ ufp4_sim_status_t Simulator::trace_end() {
   if (waveforms_failed == 0) return UFP4_SIM_OK;
   remove_waveforms(path);
   message_ =
-      "the waveforms could not be written whole: no room there, or in the folder of temporary "
-      "files";
+      "the waveforms could not be written completely: no space there, or in the folder for "
+      "temporary files";
   return UFP4_SIM_FAILED;
 }
 
@@ -141,7 +141,7 @@ bool Simulator::register_read(uint32_t offset, uint32_t *value) {
 
 ufp4_sim_status_t Simulator::read(uint32_t offset, uint32_t *value) {
   if (!register_read(offset, value)) {
-    message_ = "the core does not answer a register read";
+    message_ = "the core does not respond to a register read";
     return UFP4_SIM_FAILED;
   }
   return good() ? UFP4_SIM_OK : broken();
@@ -163,7 +163,7 @@ ufp4_sim_status_t Simulator::write(uint32_t offset, uint32_t value, unsigned str
     if (data) *axil.wvalid = 0;
     if (answered) return good() ? UFP4_SIM_OK : broken();
   }
-  message_ = "the core does not answer a register write";
+  message_ = "the core does not respond to a register write";
   return UFP4_SIM_FAILED;
 }
 

@@ -19,15 +19,16 @@ constexpr uint64_t kPage = 4096;
 // Starts a simulator that has been constructed. @return an error message, or an empty one.
 std::string begin(ufp4::Simulator &simulator, const ufp4_sim_options_t &options) {
   if (!simulator.ok()) {
-    return "the host has no room for " + std::to_string(options.memory_bytes) +
+    return "the host cannot allocate " + std::to_string(options.memory_bytes) +
            " bytes of device memory";
   }
   if (options.timeline && !simulator.has_timeline()) {
-    return "this build does not show what a time line is made of";
+    return "this build cannot write a timeline";
   }
   if (options.trace_path && !simulator.trace_open(options.trace_path)) {
     return std::string("the waveforms '") + options.trace_path +
-           "' cannot be written: no room or no right there, or in the folder of temporary files";
+           "' cannot be written: no space or no permission there, or in the folder for temporary "
+           "files";
   }
   return simulator.reset() == UFP4_SIM_OK ? std::string() : simulator.message();
 }
@@ -73,12 +74,12 @@ ufp4_sim_t *ufp4_sim_open(const ufp4_sim_options_t *options, char *message,
   try {
     if (options->memory_base % kPage || options->memory_bytes % kPage ||
         options->memory_bytes == 0) {
-      text = "device memory must be a number of pages of 4096 bytes";
+      text = "device memory must be a multiple of 4096 bytes";
     } else if (auto simulator = make(*options, text)) {
       return new ufp4_sim{std::move(simulator)};
     }
   } catch (const std::bad_alloc &) {
-    text = "the host has no memory for the simulated core";
+    text = "the host is out of memory for the simulated core";
   }
   std::snprintf(message, message_bytes, "%s", text.c_str());
   return nullptr;

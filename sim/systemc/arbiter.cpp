@@ -15,7 +15,7 @@ sc_core::sc_time instant() {
 Ufp4Arbiter::Ufp4Arbiter(const sc_core::sc_module_name &name, unsigned ports)
     : sc_module(name), from("from", ports), to("to"), waiting_(ports), last_(ports - 1) {
   if (ports == 0) {
-    SC_REPORT_ERROR("ufp4", (std::string(this->name()) + ": an arbiter without a port").c_str());
+    SC_REPORT_ERROR("ufp4", (std::string(this->name()) + ": the arbiter has no port").c_str());
     return;
   }
   for (unsigned i = 0; i < ports; i++) {

@@ -56,7 +56,7 @@ class BlockingCarrier final : public Carrier {
 
   tlm::tlm_sync_enum answer(tlm::tlm_generic_payload &, tlm::tlm_phase &,
                             sc_core::sc_time &) override {
-    SC_REPORT_ERROR("ufp4", "an answer to nb_transport, where bursts go by b_transport");
+    SC_REPORT_ERROR("ufp4", "a call of nb_transport, but bursts use b_transport");
     return tlm::TLM_COMPLETED;
   }
 
@@ -159,7 +159,8 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
   void end(tlm::tlm_generic_payload &payload, sc_core::sc_time delay) {
     const auto held = held_.find(&payload);
     if (held == held_.end() || held->second->answered) {
-      SC_REPORT_ERROR("ufp4", "a response to a transaction that has had one, or is none of `mem`");
+      SC_REPORT_ERROR("ufp4",
+                      "a response to a transaction that already had one, or was not sent by `mem`");
       return;
     }
     finish(*held->second, delay, period_);

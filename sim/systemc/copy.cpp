@@ -13,7 +13,7 @@ constexpr uint64_t kPageBytes = 4096;
 std::string refused(const char *verb, uint64_t address) {
   char place[32];
   std::snprintf(place, sizeof place, "0x%llx", static_cast<unsigned long long>(address));
-  return std::string("`mem` lets nothing be ") + verb + " at " + place +
+  return std::string("`mem` allows nothing to be ") + verb + " at " + place +
          ", neither by DMI nor by transport_dbg";
 }
 
@@ -57,7 +57,7 @@ Copy::Copy(const timing::Descriptor &job) : extents_(timing::extents(job)) {
 }
 
 std::string Copy::fetch(MemorySocket &mem) {
-  if (!data_) return "the host has no room for " + std::to_string(bytes_) + " bytes of its data";
+  if (!data_) return "the host cannot allocate " + std::to_string(bytes_) + " bytes of its data";
   for (const Part &part : parts_) {
     const uint64_t got =
         move_debug(mem, tlm::TLM_READ_COMMAND, part.address, data_.get() + part.place, part.bytes);

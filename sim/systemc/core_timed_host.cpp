@@ -171,6 +171,6 @@ bool Ufp4CoreTimed::peek(uint32_t offset, uint32_t *value) {
 tlm::tlm_sync_enum Ufp4CoreTimed::nb_transport_bw(tlm::tlm_generic_payload &payload,
                                                   tlm::tlm_phase &phase, sc_core::sc_time &delay) {
   if (inside_ && inside_->carrier) return inside_->carrier->answer(payload, phase, delay);
-  SC_REPORT_ERROR("ufp4", "an answer to nb_transport, where transactions go by b_transport");
+  SC_REPORT_ERROR("ufp4", "a call of nb_transport, but transactions use b_transport");
   return tlm::TLM_COMPLETED;
 }

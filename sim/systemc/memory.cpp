@@ -39,8 +39,8 @@ Ufp4Memory::Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint6
   void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {
-    SC_REPORT_ERROR("ufp4", ("the host has no room for " + std::to_string(bytes) +
-                             " bytes of memory, or they are none")
+    SC_REPORT_ERROR("ufp4", ("the host cannot allocate " + std::to_string(bytes) +
+                             " bytes of memory, or their number is 0")
                                 .c_str());
     return;
   }

@@ -36,7 +36,7 @@ std::string refuse(double seconds) {
   const double count = seconds / sc_core::sc_get_time_resolution().to_seconds();
   if (count >= 0 && std::abs(count - std::round(count)) <= kRounding * count) return {};
   std::ostringstream text;
-  text << seconds * 1e9 << " ns is no whole number of the time resolution, " << resolution()
+  text << seconds * 1e9 << " ns is not a multiple of the time resolution, " << resolution()
        << " (sc_set_time_resolution sets a finer one)";
   return text.str();
 }

@@ -18,7 +18,8 @@ TEST(rejects_gpus_that_are_not_there) {
   for (int i = 0; i < 3; i++) {
     const int number = i == 0 ? -2 : i == 1 ? -7 : INT_MIN;
     check_bits(0, ufp4_cuda_open(number, &cuda, &message), UFP4_ERROR_ARGUMENT, "GPU %d", number);
-    check_that(0, cuda == NULL && strstr(message.text, "is neither") != NULL, "%s", message.text);
+    check_that(0, cuda == NULL && strstr(message.text, "it must be the number of a GPU") != NULL,
+               "%s", message.text);
   }
 }
 
@@ -99,19 +100,19 @@ TEST(rejects_bad_calls_of_the_quantizer) {
   asked->in.data = (const char *)asked->in.data + 2;
   refuses(asked, UFP4_ERROR_ARGUMENT, "must be a multiple of 4");
   asked->in.rows = 0;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "rows and columns go from 1");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "rows and columns must be from 1");
   asked->in.ld = 39;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "39 elements apart");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "in->ld is 39");
   asked->in.dtype = UFP4_DTYPE_I64;
   refuses(asked, UFP4_ERROR_ARGUMENT, "FP32 or BF16");
   asked->in.data = NULL;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "there is no tensor");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "tensor is NULL");
   asked->count = 3;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "there are 1 or 2");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "copies is 3; it must be 1 or 2");
   asked->how[1].elem = asked->out[1].elem = (ufp4_elem_t)UFP4_ELEM_KINDS;
   refuses(asked, UFP4_ERROR_ARGUMENT, "element");
   asked->how[0].round = (ufp4_round_t)2;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "rounding 2");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "round is 2");
   asked->how[0].scale = asked->out[0].scale = UFP4_SCALE_NVFP4;
   asked->how[0].elem = asked->out[0].elem = UFP4_ELEM_INT4;
   refuses(asked, UFP4_ERROR_UNSUPPORTED, "int4");
@@ -122,32 +123,32 @@ TEST(rejects_bad_calls_of_the_quantizer) {
   refuses(asked, UFP4_ERROR_UNSUPPORTED, "RHT size 32");
   asked->how[0].rht = UFP4_RHT_INTEGER;
   asked->how[0].rht_mask = 0x10000;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "beyond its 16 points");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "more bits than the transform's 16 points");
   asked->how[0].exponent_given = -1;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "exponent_given -1");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "exponent_given is -1");
   asked->how[0].exponent_given = 1;
   asked->how[0].exponent = 40000;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "tensor exponent 40000");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "tensor exponent is 40000");
   asked->out[1].elem = UFP4_ELEM_INT4;
   refuses(asked, UFP4_ERROR_ARGUMENT, "another element");
   asked->out[1].rows = 41;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "41 x 20; 40 x 20 are made");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "out is 41 x 20; it must be 40 x 20");
   asked->out[0].codes += 8;
   refuses(asked, UFP4_ERROR_ARGUMENT, "codes");
   asked->out[0].scales = NULL;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "no scales");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "scales is NULL");
   asked->out[0].panel_stride = 2;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "2 blocks apart");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "panel_stride is 2 blocks");
   asked->out[0].exponent = NULL;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "no exponent");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "exponent is NULL");
   asked->call.workspace_bytes = ufp4_cuda_quantize_workspace(asked->engine.cuda, &asked->in) - 1;
   refuses(asked, UFP4_ERROR_ARGUMENT, "are needed");
   asked->call.workspace = NULL;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "no workspace");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "workspace is NULL");
   asked->call.signs = UFP4_SIGNS_STEP;
   refuses(asked, UFP4_ERROR_ARGUMENT, "signs of a step need random");
   asked->call.signs = (ufp4_signs_t)2;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "signs 2");
+  refuses(asked, UFP4_ERROR_ARGUMENT, "signs is 2");
   asked->call.random = (const ufp4_cuda_random_t *)(const void *)(asked->workspace + 1);
   refuses(asked, UFP4_ERROR_ARGUMENT, "random is at");
   check_bits(0, ufp4_cuda_quantize(NULL, &asked->in, asked->how, asked->out, 2, NULL, &asked->call),
@@ -178,14 +179,14 @@ TEST(rejects_bad_calls_of_the_gemm) {
   float d[20 * 20];
   int64_t sums[20 * 20];
   refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "K = 40, B has K = 20");
-  refuses_gemm(asked, &right, d, 19, UFP4_ERROR_ARGUMENT, "19 elements apart");
-  refuses_gemm(asked, &right, NULL, 20, UFP4_ERROR_ARGUMENT, "no D");
+  refuses_gemm(asked, &right, d, 19, UFP4_ERROR_ARGUMENT, "D: the leading dimension is 19");
+  refuses_gemm(asked, &right, NULL, 20, UFP4_ERROR_ARGUMENT, "D is NULL");
   refuses_gemm(asked, &right, (char *)d + 2, 20, UFP4_ERROR_ARGUMENT, "D is at");
-  refuses_gemm(asked, NULL, d, 20, UFP4_ERROR_ARGUMENT, "no options");
+  refuses_gemm(asked, NULL, d, 20, UFP4_ERROR_ARGUMENT, "how is NULL");
   asked->out[0].rows = 1 << 21;
-  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "sizes go from 1");
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "each must be from 1");
   asked->out[1].scale = UFP4_SCALE_FP32;
-  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "different formats");
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "different scale formats");
   asked->out[1].elem = (ufp4_elem_t)7;
   refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "element");
   asked->out[1].scales = (char *)asked->out[1].scales + 1;
@@ -195,14 +196,14 @@ TEST(rejects_bad_calls_of_the_gemm) {
   how = right;
   how.d_dtype = UFP4_DTYPE_I64;
   how.alpha = 2;
-  refuses_gemm(asked, &how, sums, 20, UFP4_ERROR_ARGUMENT, "no alpha but 1");
+  refuses_gemm(asked, &how, sums, 20, UFP4_ERROR_ARGUMENT, "leave out C, and set alpha to 1");
   how = right;
   how.contract = UFP4_CONTRACT_FP32;
   how.accumulate = sums;
-  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "contract exact alone");
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "need contract exact");
   how = right;
   how.c = d;
-  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "C: rows are 0");
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "C: the leading dimension is 0");
   how.c = (const float *)(const void *)((const char *)d + 1);
   refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "C is at");
   refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "are needed");
@@ -210,7 +211,7 @@ TEST(rejects_bad_calls_of_the_gemm) {
   asked = asked_create(UFP4_SCALE_NVFP4);
   asked->out[1] = asked->out[0];
   asked->out[1].tensor_scale = NULL;
-  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "no tensor scale");
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "tensor scale is NULL");
   how = right;
   how.contract = UFP4_CONTRACT_NV;
   refuses_gemm(asked, &how, d, 20, UFP4_ERROR_UNSUPPORTED, "nv: it needs compute capability 12.0");
@@ -229,10 +230,11 @@ TEST(rejects_bad_calls_of_the_contract_nv) {
   how.alpha = 2;
   how.c = d;
   how.c_ld = 20;
-  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "begin with C: alpha must be 1");
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT,
+               "starts the sums with C, so with C alpha must be 1");
   how = right;
   how.d_dtype = UFP4_DTYPE_I64;
-  refuses_gemm(asked, &how, sums, 20, UFP4_ERROR_ARGUMENT, "contract exact alone");
+  refuses_gemm(asked, &how, sums, 20, UFP4_ERROR_ARGUMENT, "need contract exact");
   asked->out[1].elem = UFP4_ELEM_E1M2;
   refuses_gemm(asked, &right, d, 20, UFP4_ERROR_UNSUPPORTED, "element of B e1m2");
   asked->out[0].elem = UFP4_ELEM_MIXED;
@@ -240,7 +242,7 @@ TEST(rejects_bad_calls_of_the_contract_nv) {
   asked_free(asked);
   asked = asked_create_on(120, UFP4_SCALE_E8M0);
   asked->out[1] = asked->out[0];
-  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_UNSUPPORTED, "does not have contract nv");
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_UNSUPPORTED, "does not support contract nv");
   asked_free(asked);
 }
 

@@ -210,7 +210,7 @@ TEST(rejects_what_the_product_does_not_have) {
   check_refused(2, gpu, UFP4_ELEM_MIXED, UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, "element of A mixed");
   check_refused(3, gpu, UFP4_ELEM_E2M1, UFP4_ELEM_MIXED, UFP4_SCALE_NVFP4, "element of B mixed");
   check_refused(4, gpu, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, UFP4_SCALE_E8M0,
-                "does not have contract nv with scale e8m0");
+                "does not support contract nv with scale e8m0");
 }
 
 // --- A test of the tests ------------------------------------------------------------------------

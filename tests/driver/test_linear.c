@@ -120,8 +120,8 @@ TEST(rejects_the_contract_nv) {
   static const char *const names[] = {"ufp4", "e2m1", "nvfp4", "mxfp4", "e2m1-46"};
   static const char needs[] = "cuda: contract nv: it needs compute capability 12.0 or 12.1";
   static const char *const why[] = {
-      "cuda does not have element of A e1m2 with scale e4m3, contract nv", needs, needs,
-      "cuda does not have contract nv", needs};
+      "cuda does not support element of A e1m2 with scale e4m3, contract nv", needs, needs,
+      "cuda does not support contract nv", needs};
   const ufp4_linear_shape_t shape = {20, 20, 20, 0, 0, UFP4_PASSES_ALL};
   const int cuda = strcmp(stand_backend(), "cuda") == 0;
   ufp4_device_t *device = device_of("small");

@@ -53,8 +53,8 @@ TEST(rejects_a_layer_that_does_not_fit) {
   for (int i = 0; i < 2 && stand_is_core(); i++) {
     check_bits(2 + i, ufp4_linear_create(device, &large, i == 0 ? &recipe : &on_host, &linear),
                UFP4_ERROR_MEMORY, "too large");
-    check_message(2 + i, device, "a layer of 4096 x 4096 x 4096 takes ");
-    check_message(2 + i, device, " bytes of device memory, where 16764928 are free");
+    check_message(2 + i, device, "a layer of 4096 x 4096 x 4096 needs ");
+    check_message(2 + i, device, " bytes of device memory, but only 16764928 are free");
   }
   ufp4_device_close(device);
 }
@@ -66,7 +66,8 @@ TEST(rejects_tensors_of_other_shapes_and_types) {
   tensors_t tensors = make_tensors(&random, shape);
   ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 0, 1u << UFP4_PASS_FPROP);
   static const char *const words[] = {"this layer's is 8 x 16", "this layer's is 8 x 16",
-                                      "leading dimension of 15; 16", "FP32 or BF16", "no tensor"};
+                                      "leading dimension of 15; 16", "FP32 or BF16",
+                                      "tensor or its data is NULL"};
   for (int i = 0; i < 5; i++) {
     ufp4_matrix_t x = tensors.views[UFP4_ROLE_X];
     if (i == 0) x.rows--;

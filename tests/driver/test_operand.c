@@ -303,18 +303,18 @@ TEST(rejects_element_types_that_contradict_the_metadata) {
   check_types_refused(1, "U8", "F8_E4M3", MADE("e8m0", "32"), 16, 1,
                       "F8_E4M3; U8 or F8_E8M0 is needed");
   check_types_refused(2, "F8_E4M3", "U8", MADE("e4m3", "16"), 16, 1, "F8_E4M3; U8 or F4 is needed");
-  check_types_refused(3, "F4", "U8", int4, 16, 2, "these are int4");
+  check_types_refused(3, "F4", "U8", int4, 16, 2, "here they are int4");
   check_types_refused(4, "F4", "U8", MADE("e4m3", "16") ", \"cols\": \"30\"", 16, 2,
-                      "do not go together");
+                      "do not match scales of");
 }
 
 TEST(rejects_shapes_that_do_not_go_together) {
-  check_refused(0, LEAST, 17, 1, 3, "do not go together");
-  check_refused(1, LEAST, 16, 3, 3, "do not go together");
-  check_refused(2, LEAST ", \"cols\": \"6\"", 5, 1, 3, "do not go together");
-  check_refused(3, LEAST ", \"cols\": \"17\"", 17, 1, 3, "(metadata: cols 17) do not go together");
-  check_refused(4, LEAST ", \"rows\": \"3\"", 5, 1, 3, "do not go together");
-  check_refused(5, LEAST ", \"rht\": \"0xD7E8\"", 5, 1, 3, "do not go together");
+  check_refused(0, LEAST, 17, 1, 3, "do not match scales of");
+  check_refused(1, LEAST, 16, 3, 3, "do not match scales of");
+  check_refused(2, LEAST ", \"cols\": \"6\"", 5, 1, 3, "do not match scales of");
+  check_refused(3, LEAST ", \"cols\": \"17\"", 17, 1, 3, "(metadata: cols 17); codes are");
+  check_refused(4, LEAST ", \"rows\": \"3\"", 5, 1, 3, "do not match scales of");
+  check_refused(5, LEAST ", \"rht\": \"0xD7E8\"", 5, 1, 3, "do not match scales of");
 }
 
 // Reads a file with one row of FP32 scales.
@@ -361,7 +361,7 @@ TEST(rejects_scales_of_other_rows) {
   ufp4_operand_t operand;
   ufp4_message_t message = {0};
   files_check_status(0, read_f32(scales, 2, 1, &operand, &message), UFP4_ERROR_FORMAT, &message);
-  check_that(0, strstr(message.text, "do not go together") != NULL, "'%s'", message.text);
+  check_that(0, strstr(message.text, "do not match scales of") != NULL, "'%s'", message.text);
 }
 
 TEST(rejects_sizes_over_the_limit) {
@@ -373,6 +373,6 @@ TEST(rejects_sizes_over_the_limit) {
 }
 
 TEST(rejects_codes_over_15) {
-  check_refused(0, LEAST, 5, 1, 0x13, "over 15");
-  check_refused(1, LEAST ", \"cols\": \"8\"", 8, 1, 0x33, "over 15");
+  check_refused(0, LEAST, 5, 1, 0x13, "a code is greater than 15");
+  check_refused(1, LEAST ", \"cols\": \"8\"", 8, 1, 0x33, "a code is greater than 15");
 }

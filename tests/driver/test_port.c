@@ -334,9 +334,15 @@ static void check_refused(int64_t index, const ufp4_port_t *port, ufp4_status_t 
 TEST(rejects_missing_functions) {
   far_t far = make_far();
   ufp4_port_t bad[9];
-  static const char *const words[] = {"register_read", "register_write", "memory_read",
-                                      "memory_write",  "wait_interrupt", "no function run",
-                                      "now",           "no name",        "no name"};
+  static const char *const words[] = {"register_read",
+                                      "register_write",
+                                      "memory_read",
+                                      "memory_write",
+                                      "wait_interrupt",
+                                      "function run is NULL",
+                                      "now",
+                                      "port->name is NULL or empty",
+                                      "port->name is NULL or empty"};
   for (int i = 0; i < 9; i++) bad[i] = port_of(&far, BASE);
   bad[0].register_read = NULL;
   bad[1].register_write = NULL;

@@ -95,8 +95,8 @@ TEST(rejects_offsets_that_lie) {
   check_refused(2, X("[2, 3]", "24", "0"), 24, "x", "not two whole numbers, [begin, end]");
   check_refused(3, X("[2, 3]", "0.0", "24"), 24, "x", "not two whole numbers, [begin, end]");
   check_refused(4, X("[2, 4]", "0", "24"), 24, "x",
-                "2 x 4 elements of type F32 do not go with 24 bytes");
-  check_refused(5, X("[4611686018427387904, 4]", "0", "24"), 24, "x", "do not go with");
+                "2 x 4 elements of type F32 do not match 24 bytes");
+  check_refused(5, X("[4611686018427387904, 4]", "0", "24"), 24, "x", "do not match");
 }
 
 TEST(rejects_shapes_that_are_none) {
@@ -127,14 +127,10 @@ TEST(rejects_wrong_shapes_and_types) {
 
 TEST(rejects_headers_that_are_no_objects) {
   static const char *const texts[][2] = {
-      {"", "no JSON: "},
-      {"[]", "a JSON array; an object is needed"},
-      {"7", "no JSON: "},
-      {"{", "no JSON: "},
-      {"{\"x\": 1}", "[begin, end]"},
-      {"{\"x\": {}, \"x\": {}}", "no JSON: duplicate"},
-      {"nonsense", "no JSON: "},
-      {"{\"x\": {}}", "[begin, end]"},
+      {"", "not valid JSON: "},         {"[]", "a JSON array; it must be an object"},
+      {"7", "not valid JSON: "},        {"{", "not valid JSON: "},
+      {"{\"x\": 1}", "[begin, end]"},   {"{\"x\": {}, \"x\": {}}", "not valid JSON: duplicate"},
+      {"nonsense", "not valid JSON: "}, {"{\"x\": {}}", "[begin, end]"},
   };
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     check_refused((int64_t)i, texts[i][0], 24, "x", texts[i][1]);

@@ -222,5 +222,5 @@ TEST(rejects_what_only_the_simulator_has) {
   timeline.timeline_path = "t.json";
   check_refused(0, &stall, UFP4_ERROR_ARGUMENT, "back-pressure");
   check_refused(1, &trace, UFP4_ERROR_ARGUMENT, "waveforms");
-  check_refused(2, &timeline, UFP4_ERROR_ARGUMENT, "time line");
+  check_refused(2, &timeline, UFP4_ERROR_ARGUMENT, "timelines");
 }

@@ -230,7 +230,7 @@ def test_rejects_a_plot_by_what_is_no_python():
 
 
 def test_rejects_a_picture_without_python():
-    result = rejects(3, "--plot: UFP4_PYTHON names no Python", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
+    result = rejects(3, "--plot: UFP4_PYTHON must name a Python", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
     check_equal(result.out, "", "output")
 
 

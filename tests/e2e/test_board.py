@@ -105,12 +105,12 @@ def test_rejects_what_the_board_has_not():
     names = tensors(2048)
     with Board() as board:
         layer = ("layer", *names, "-o", "out", "--backend", board.backend)
-        rejects(3, "the core is tiny, and small was asked for", *layer, "--config", "small")
+        rejects(3, "the core is tiny, but small was requested", *layer, "--config", "small")
         rejects(3, "does not multiply e2m1", *layer, "--recipe", "e2m1")
-        rejects(3, "a layer of 2048 x 64 x 64 takes ", *layer)
-        rejects(2, "--stall is of a simulated core", *layer, "--stall", "1")
-        rejects(2, "--trace is of", *layer, "--trace", "x.fst")
-        rejects(2, "is the board that computes", *layer, "--check", f"{board.backend}@9600")
+        rejects(3, "a layer of 2048 x 64 x 64 needs ", *layer)
+        rejects(2, "--stall needs a simulated core", *layer, "--stall", "1")
+        rejects(2, "--trace needs a simulated core", *layer, "--trace", "x.fst")
+        rejects(2, "is the same board that computes", *layer, "--check", f"{board.backend}@9600")
 
 
 @slow
@@ -120,18 +120,18 @@ def test_rejects_models_and_gemms_larger_than_its_memory():
     passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
     with Board() as board:
         options = ("--backend", board.backend)
-        where = "bytes of device memory, where 512000 are free"
+        where = "bytes of device memory, but only 512000 are free"
         for command in (
             ("demo", "--sequences", "64", "--steps", "100000"),
             ("train", "-o", "out", "--recipe", "bf16,ufp4", "--batch", "64", "--steps", "100000"),
         ):
             began = time.monotonic()
-            result = rejects(3, "a layer of 8192 x 64 x 192 takes ", *command, *options)
+            result = rejects(3, "a layer of 8192 x 64 x 192 needs ", *command, *options)
             check(where in result.err, str(result))
             check(time.monotonic() - began < 30, "it trained first")
         result = rejects(
             3,
-            "a GEMM of 1024 x 1024 x 1024 takes 5373952 ",
+            "a GEMM of 1024 x 1024 x 1024 needs 5373952 ",
             "gemm",
             "X.safetensors",
             "X.safetensors",

@@ -54,8 +54,8 @@ def test_rejects_a_missing_format():
 def test_rejects_an_output_that_is_an_input():
     stand.write_npy("X.npy", [[1.0]])
     os.symlink("X.npy", "same.npy")
-    rejects(2, "is an input", "cast", "X.npy", "-o", "X.npy", "--to", "e2m1")
-    rejects(2, "is an input", "cast", "X.npy", "-o", "same.npy", "--to", "e2m1")
+    rejects(2, "is also an input", "cast", "X.npy", "-o", "X.npy", "--to", "e2m1")
+    rejects(2, "is also an input", "cast", "X.npy", "-o", "same.npy", "--to", "e2m1")
     check_equal(stand.read_npy("X.npy")[1], [[1.0]], "the input")
 
 

@@ -135,7 +135,14 @@ def test_original_configuration_of_modelopt():
     change_json("modelopt-nvfp4/config.json", lambda c: c.pop("quantization_config"))
     dequantized(f"modelopt-nvfp4:{DOWN}", "ignored")
     change_json("modelopt-nvfp4/hf_quant_config.json", lambda c: c["producer"].update(name="somebody"))
-    rejects(2, "quantized by 'somebody'", "dequantize", f"modelopt-nvfp4:{DOWN}", "-o", "E.npy")
+    rejects(
+        2,
+        "according to its configuration 'somebody' quantized it",
+        "dequantize",
+        f"modelopt-nvfp4:{DOWN}",
+        "-o",
+        "E.npy",
+    )
 
 
 def test_codes_of_type_f4():
@@ -198,12 +205,12 @@ def refuse(words, place):
 def test_rejects_layers_that_are_not_there():
     place = FOLDER / "compressed-tensors-nvfp4"
     refuse(
-        "it has no layer model.layers.0.mlp.down; of its 7 in 4 bits the nearest is model.layers.0.mlp.down_proj",
+        "has no layer model.layers.0.mlp.down; the closest of its 7 layers in 4 bits is model.layers.0.mlp.down_proj",
         f"{place}:model.layers.0.mlp.down",
     )
     refuse("name a layer, as", place)
-    refuse("it has 7 in 4 bits, such as model.layers.0.", f"{place}:")
-    refuse("the nearest is model.layers.0.mlp.down_proj", f"{place}:{DOWN}.weight_packed")
+    refuse("it has 7 layers in 4 bits, such as model.layers.0.", f"{place}:")
+    refuse("the closest of its 7 layers in 4 bits is model.layers.0.mlp.down_proj", f"{place}:{DOWN}.weight_packed")
     refuse("", f"{place}:{'x' * 5000}")
 
 
@@ -225,30 +232,31 @@ def test_rejects_makers_that_are_unknown():
     use("gpt-oss")
     change_json("gpt-oss/config.json", lambda c: c["quantization_config"].update(quant_method="awq"))
     refuse(
-        "it was quantized by 'awq', as its configuration says; layers of compressed-tensors, modelopt, "
+        "according to its configuration 'awq' quantized it; only layers of compressed-tensors, modelopt, "
         "torchao and mxfp4",
         "gpt-oss:x",
     )
     change_json("gpt-oss/config.json", lambda c: c["quantization_config"].update(quant_method="torchao"))
-    refuse("it has no layer in 4 bits under the names of torchao", "gpt-oss:model.layers.0.mlp.experts.down_proj:0")
+    refuse("it has no 4-bit layer under the names of torchao", "gpt-oss:model.layers.0.mlp.experts.down_proj:0")
     pathlib.Path("gpt-oss/config.json").write_text("{,}")
-    refuse("config.json: it cannot be read as JSON: line 1:", "gpt-oss:x")
+    refuse("config.json: invalid JSON: line 1:", "gpt-oss:x")
 
 
 def test_rejects_shards_that_are_missing():
     place = use("compressed-tensors-nvfp4")
     os.remove(f"{place}/model-00002-of-00003.safetensors")
     refuse(
-        f"{place}/model-00002-of-00003.safetensors: it is missing; model.safetensors.index.json has {DOWN}.",
+        f"{place}/model-00002-of-00003.safetensors: the file is missing; model.safetensors.index.json says that it "
+        f"holds {DOWN}.",
         f"{place}:{DOWN}",
     )
     dequantized(f"{place}:{OUT}", "ignored")
     change_json(f"{place}/model.safetensors.index.json", lambda c: c["weight_map"].update({f"{DOWN}.weight_packed": 7}))
-    refuse("it names no file for", f"{place}:{DOWN}")
+    refuse("weight_map names no file for", f"{place}:{DOWN}")
     change_json(f"{place}/model.safetensors.index.json", lambda c: c.pop("weight_map"))
-    refuse("it has no object weight_map", f"{place}:{DOWN}")
+    refuse("the object weight_map is missing", f"{place}:{DOWN}")
     os.remove(f"{place}/model.safetensors.index.json")
-    refuse("it holds no model.safetensors and no model.safetensors.index.json", f"{place}:{DOWN}")
+    refuse("the folder holds neither model.safetensors nor model.safetensors.index.json", f"{place}:{DOWN}")
 
 
 def refuse_changed(words, name, change, layer=DOWN):
@@ -267,13 +275,19 @@ def test_rejects_shapes_that_disagree():
         return change
 
     refuse_changed(
-        "32 x 64 codes do not go with 64 x 2 scales; 32 x 4 are needed, or swizzled 32 x 16",
+        "32 x 64 codes do not match 64 x 2 scales; 32 x 4 scales are needed, or swizzled 32 x 16",
         "modelopt-nvfp4",
         shape(f"{DOWN}.weight_scale", [64, 2]),
     )
-    refuse_changed("64 x 32 codes do not go with 32 x 4 scales", "modelopt-nvfp4", shape(f"{DOWN}.weight", [64, 16]))
-    refuse_changed("codes of 1 and scales of 2 dimensions", "modelopt-nvfp4", shape(f"{DOWN}.weight", [1024]))
-    refuse_changed("codes of 2 and scales of 1 dimensions", "modelopt-nvfp4", shape(f"{DOWN}.weight_scale", [128]))
+    refuse_changed("64 x 32 codes do not match 32 x 4 scales", "modelopt-nvfp4", shape(f"{DOWN}.weight", [64, 16]))
+    refuse_changed(
+        "codes of 1 dimensions do not match scales of 2 dimensions", "modelopt-nvfp4", shape(f"{DOWN}.weight", [1024])
+    )
+    refuse_changed(
+        "codes of 2 dimensions do not match scales of 1 dimensions",
+        "modelopt-nvfp4",
+        shape(f"{DOWN}.weight_scale", [128]),
+    )
     refuse_changed(
         "different numbers of experts",
         "gpt-oss-original",
@@ -292,7 +306,7 @@ def test_rejects_experts_that_are_not_there():
     layer = f"{FOLDER}/gpt-oss:model.layers.0.mlp.experts.down_proj"
     for number in ("", ":3", ":99999999999999999999"):
         refuse("it has 3 experts; name one, as LAYER:0 to LAYER:2", layer + number)
-    refuse("it has no experts", f"{FOLDER}/torchao-mxfp4:{DOWN}:0")
+    refuse("this layer has no experts", f"{FOLDER}/torchao-mxfp4:{DOWN}:0")
 
 
 def test_rejects_scales_that_say_something_else():
@@ -318,7 +332,7 @@ def test_rejects_scales_that_say_something_else():
         "a scale is negative", mo, lambda t: t.update({f"{DOWN}.weight_scale": ("F8_E4M3", [32, 4], b"\xb8" * 128)})
     )
     refuse_changed(
-        "and yet there is a tensor scale",
+        "it has a tensor scale, which E8M0 scales cannot have",
         ct,
         lambda t: t.update({f"{DOWN}.weight_global_scale": ("F32", [1], struct.pack("<f", 1))}),
     )
@@ -336,11 +350,11 @@ def test_rejects_what_would_change_the_values():
     change_tensors(
         f"{name}/model.safetensors", lambda t: t.update({f"{DOWN}.weight_zero_point": ("U8", [32, 2], bytes(64))})
     )
-    refuse(f"it has {DOWN}.weight_zero_point, which is not read here and changes the values", f"{name}:{DOWN}")
+    refuse(f"it has {DOWN}.weight_zero_point, which changes the values and is not supported", f"{name}:{DOWN}")
 
 
 def test_rejects_a_checkpoint_without_a_layer():
-    refuse("of a checkpoint name a layer: FILE:LAYER", FOLDER / "gpt-oss" / "model.safetensors")
+    refuse("of a checkpoint, name a layer as FILE:LAYER", FOLDER / "gpt-oss" / "model.safetensors")
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def test_rejects_numbers_of_cores():
     for cores in ("0", "-1", "65", "two", "1.5", "", "99999999999999999999"):
         rejects(2, "a whole number from 1 to 64", "layer", *XWD, "-o", "out", "--cores", cores)
     for words in ([], ["--cores", "1"]):
-        rejects(2, "--split goes with --cores 2 or more", "layer", *XWD, "-o", "out", "--split", "n", *words)
+        rejects(2, "--split needs --cores 2 or more", "layer", *XWD, "-o", "out", "--split", "n", *words)
     rejects(2, "'k' is not one of tokens|n|auto", "layer", *XWD, "-o", "out", "--cores", "2", "--split", "k")
 
 
@@ -105,10 +105,10 @@ def test_rejects_cores_for_what_the_host_multiplies():
     tensors(4, 5, 6)
     write_recipe("half.json", elem="e1m2", rht="integer", bf16_passes=["dgrad"])
     for words in (["--recipe", "bf16"], ["--recipe", "fp32"], ["--recipe", "half.json", "--pass", "dgrad"]):
-        rejects(2, "--cores: the host multiplies", "layer", *XWD, "-o", "out", "--cores", "3", *words)
+        rejects(2, "the host multiplies in these passes; leave out --cores", "layer", *XWD, "-o", "out", "--cores", "3", *words)
     words = ["layer", *XWD, "-o", "out", "--recipe", "half.json", "--pass", "dgrad"]
     for options in (["--check", "tlm"], ["--backend", "tlm", "--timeline", "t.json"]):
-        rejects(2, "--recipe half runs these passes on the host: leave --backend", *words, *options)
+        rejects(2, "--recipe half runs these passes on the host; leave out --backend", *words, *options)
     layer("--recipe", "half.json", "--pass", "wgrad", "--cores", "3", "--check", "model")
 
 
@@ -117,7 +117,7 @@ def test_rejects_cores_on_other_backends_and_in_files_of_one():
     for backend in ("systemc", "systemc:timed", "cuda", "fpga:/dev/none", "mmio:/dev/none"):
         rejects(
             2,
-            f"model, rtl and tlm, and backend {backend} is another",
+            f"model, rtl or tlm, not {backend}",
             "layer",
             *XWD,
             "-o",
@@ -130,7 +130,7 @@ def test_rejects_cores_on_other_backends_and_in_files_of_one():
     for option in ("trace", "timeline"):
         rejects(
             2,
-            f"--{option} is of one core",
+            f"--{option} works with one core only",
             "layer",
             *XWD,
             "-o",

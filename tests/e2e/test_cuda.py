@@ -141,7 +141,7 @@ def test_gemm_equals_the_model():
 
 NO_NV = "contract nv: it needs compute capability 12.0 or 12.1, and this GPU has 9.0"
 # Recipes of contract nv, and the reasons given on GPUs that lack it.
-NV = (("nv", "e4m3", NO_NV), ("nv_of_nvfp4", "nvfp4", NO_NV), ("nv_of_mx", "e8m0", "does not have contract nv"))
+NV = (("nv", "e4m3", NO_NV), ("nv_of_nvfp4", "nvfp4", NO_NV), ("nv_of_mx", "e8m0", "does not support contract nv"))
 
 
 def nv_operands():

@@ -132,23 +132,23 @@ def test_statistics_say_what_the_engine_did():
 def test_what_no_engine_makes_the_host_does_and_says():
     stand.write_npy("X.npy", stand.gaussian(16, 32))
     for config, how, why in (
-        ("small", ["--elem", "e2m1", "--scale", "nvfp4"], "QUANT makes no nvfp4 scales"),
-        ("small", ["--elem", "e1m2", "--layout", "2d"], "QUANT makes no scales of 16 x 16 tiles"),
+        ("small", ["--elem", "e2m1", "--scale", "nvfp4"], "QUANT does not make nvfp4 scales"),
+        ("small", ["--elem", "e1m2", "--layout", "2d"], "QUANT does not make 2D scales (16 x 16 blocks)"),
         ("small", ["--elem", "e1m2", "--rht", "bf16"], "QUANT has no transform that rounds to BF16"),
         (
             "small",
             ["--elem", "e1m2", "--scale", "e8m0", "--rht", "on"],
-            "QUANT transforms no blocks of 32 with E8M0 scales",
+            "QUANT does not transform blocks of 32 with E8M0 scales",
         ),
         (
             "small",
             ["--elem", "mixed"],
-            "QUANT of small makes no elements mixed; with mixed=1, as in small-mixed, it does",
+            "QUANT of small does not make mixed elements; a core with mixed=1, such as small-mixed, does",
         ),
         (
             "small-uniform",
             ["--elem", "mixed"],
-            "QUANT of small-uniform makes no elements mixed; with formats=all and mixed=1, as in small-mixed, it does",
+            "QUANT of small-uniform does not make mixed elements; a core with formats=all and mixed=1, such as small-mixed, does",
         ),
         ("tiny", ["--elem", "e1m2"], "tiny has no QUANT engine"),
     ):
@@ -159,7 +159,7 @@ def test_what_no_engine_makes_the_host_does_and_says():
         for backends in (["--backend", "tlm", "--check", "model"], ["--check", "tlm"]):
             told = f"ufp4 quantize: --check {backends[-1]} compares the golden model with itself\n"
             check(told in passes(*words, *Q, *backends).err, f"{backends} with {how}")
-        told = f"the host quantizes ({why}): leave --timeline out"
+        told = f"--timeline: the host quantizes ({why}), so there is nothing to write; leave out --timeline"
         rejects(2, told, *words, *Q, "--backend", "tlm", "--timeline", "t.json")
         check(not pathlib.Path("t.json").exists(), "a timeline")
 
@@ -167,7 +167,8 @@ def test_what_no_engine_makes_the_host_does_and_says():
 def test_rejects_waveforms_where_the_host_quantizes_on_rtl():
     stand.write_npy("X.npy", stand.gaussian(16, 32))
     how = ["--elem", "e2m1", "--scale", "nvfp4", "--backend", "rtl", "--config", "small", "--trace", "t.fst"]
-    rejects(2, "the host quantizes (QUANT makes no nvfp4 scales): leave --trace out", "quantize", "X.npy", *Q, *how)
+    told = "--trace: the host quantizes (QUANT does not make nvfp4 scales), so there is nothing to write"
+    rejects(2, told, "quantize", "X.npy", *Q, *how)
     check(not pathlib.Path("t.fst").exists(), "waveforms")
 
 
@@ -175,7 +176,11 @@ def test_a_layer_says_why_the_host_quantizes():
     for name, shape in (("X", (16, 32)), ("W", (16, 32)), ("D", (16, 16))):
         stand.write_npy(f"{name}.npy", stand.gaussian(*shape))
     for config, recipe, why in (
-        ("small", "ufp4-mixed", "QUANT of small makes no elements mixed; with mixed=1, as in small-mixed, it does"),
+        (
+            "small",
+            "ufp4-mixed",
+            "QUANT of small does not make mixed elements; a core with mixed=1, such as small-mixed, does",
+        ),
         ("tiny", "ufp4", "tiny has no QUANT engine"),
     ):
         how = ("--recipe", recipe, "--config", config, "--backend", "tlm")
@@ -198,7 +203,7 @@ def test_a_core_multiplies_mixed_by_each_contract():
             ]
             check_equal(*cycles, f"{config}, {pair}: cycles")
     for config in ("small-e1m2", "tiny"):
-        words = f"the configuration {config} does not multiply mixed; small does"
+        words = f"configuration {config} does not multiply mixed; small does"
         rejects(3, words, "gemm", *pair, "-o", "D.npy", "--backend", "tlm", "--config", config)
 
 
@@ -219,14 +224,20 @@ def test_rejects_what_does_not_go_with_a_backend():
     stand.write_npy("X.npy", stand.gaussian(16, 32))
     words = ["quantize", "X.npy", *Q, "--elem", "e1m2"]
     rejects(
-        3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--backend", "tlm"
+        3,
+        "backend tlm does not support this combination with scale fp32",
+        *words,
+        "--scale",
+        "fp32",
+        "--backend",
+        "tlm",
     )
     rejects(
-        3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--check", "tlm"
+        3, "backend tlm does not support this combination with scale fp32", *words, "--scale", "fp32", "--check", "tlm"
     )
     rejects(
         3,
-        "backend cuda does not have RHT integer with scale e4m3, layout 2d; model, rtl",
+        "backend cuda does not support RHT integer with scale e4m3, layout 2d; model, rtl",
         *words,
         "--layout",
         "2d",
@@ -237,7 +248,7 @@ def test_rejects_what_does_not_go_with_a_backend():
     )
     rejects(
         3,
-        "backend cuda does not have block 64 with scale e4m3; model has",
+        "backend cuda does not support block 64 with scale e4m3; model does",
         *words,
         "--block",
         "64",
@@ -246,9 +257,9 @@ def test_rejects_what_does_not_go_with_a_backend():
     )
     rejects(2, "no backend is called 'gpu'", *words, "--backend", "gpu")
     rejects(2, "no backend is called 'gpu'", *words, "--check", "gpu")
-    rejects(2, "--config is of a simulated core, and backend model is none", *words, "--config", "small")
-    rejects(2, "--timing-only is of the timed model", "quantize", "X.npy", "--elem", "e1m2", "--timing-only")
-    rejects(2, "--timing-only makes no codes; leave -o out", *words, "--backend", "tlm", "--timing-only")
+    rejects(2, "--config needs a simulated core, which backend model is not", *words, "--config", "small")
+    rejects(2, "--timing-only needs the timed model", "quantize", "X.npy", "--elem", "e1m2", "--timing-only")
+    rejects(2, "--timing-only computes no codes; leave out -o", *words, "--backend", "tlm", "--timing-only")
     rejects(
         2,
         "--timing-only leaves no data for --check",

@@ -100,12 +100,12 @@ def test_few_tokens_make_one_batch():
     rows = explore("--config", "small", "--tokens", "1,2", "--batches", "2")
     check_equal(
         [(r["cycles"] != "", r["reason"]) for r in rows if r["layer"] == "step"],
-        [(False, "a layer sees one token, which two micro-batches cannot share"), (True, "")],
+        [(False, "a layer has one token, which two micro-batches cannot share; use --batches 1"), (True, "")],
         "one token in two",
     )
-    rejects(2, "--batches: 1 or 2", "explore", shapes(), "-o", "no", "--batches", "3")
-    rejects(2, "--batches: 1 or 2", "explore", shapes(), "-o", "no", "--batches", "0")
-    rejects(2, "--batches goes side by side", "explore", shapes(), "-o", "no", "--batches", "1", "--serial")
+    rejects(2, "it must be 1 or 2", "explore", shapes(), "-o", "no", "--batches", "3")
+    rejects(2, "it must be 1 or 2", "explore", shapes(), "-o", "no", "--batches", "0")
+    rejects(2, "--batches needs jobs side by side", "explore", shapes(), "-o", "no", "--batches", "1", "--serial")
 
 
 def test_bytes_of_data_and_bytes_on_the_bus():
@@ -186,7 +186,7 @@ def test_what_was_asked_is_printed():
     lines = passes(
         "explore", shapes(), "-o", "out", "--tokens", "16", "--config", "small", "--recipe", "ufp4,mxfp4"
     ).out
-    check("it needs contract fp32, and small has exact" in lines and "reason" in lines, lines)
+    check("the recipe needs contract fp32, but small has contract exact" in lines and "reason" in lines, lines)
 
 
 @slow
@@ -267,8 +267,8 @@ def test_what_no_core_does_is_a_row_with_the_reason():
     rows = explore("--config", "small", "--recipe", "ufp4,mxfp4,nvfp4", "--tokens", "16")
     reasons = {r["recipe"]: (r["cycles"], r["reason"]) for r in rows if r["layer"] == "step"}
     check(reasons["ufp4"][0] and not reasons["ufp4"][1], f"{reasons}")
-    check_equal(reasons["mxfp4"], ("", "it needs contract fp32, and small has exact"), "mxfp4")
-    check_equal(reasons["nvfp4"], ("", "QUANT makes no nvfp4 scales: the host does"), "nvfp4")
+    check_equal(reasons["mxfp4"], ("", "the recipe needs contract fp32, but small has contract exact"), "mxfp4")
+    check_equal(reasons["nvfp4"], ("", "QUANT does not make nvfp4 scales, only the host does"), "nvfp4")
     os.remove("out/explore.csv")
     rejects(2, "no case runs on a core: ", "explore", shapes(), "-o", "out", "--recipe", "mxfp4,nvfp4")
     check(not os.path.exists("out/explore.csv"), "explore.csv of a run that failed")
@@ -279,7 +279,7 @@ def test_recipes_of_ones_own():
     pathlib.Path("last.json").write_text('{"elem": "e1m2", "bf16_layers": {"last": 1}}')
     rows = explore("--config", "small", "--recipe", "step.json,last.json", "--tokens", "16")
     reasons = {r["recipe"]: r["reason"] for r in rows if r["layer"] == "step"}
-    check_equal(reasons, {"step": "", "last": "bf16_layers: layers in BF16 are not counted"}, "reasons")
+    check_equal(reasons, {"step": "", "last": "bf16_layers: explore does not count layers in BF16"}, "reasons")
 
 
 @slow
@@ -311,7 +311,13 @@ def test_passes_of_the_host_are_for_serial_alone():
     pathlib.Path("host.json").write_text('{"elem": "e1m2", "rht": "integer", "bf16_passes": ["wgrad"]}')
     options = ["--config", "small", "--recipe", "host.json", "--tokens", "16"]
     rejects(
-        2, "the host multiplies passes in BF16: --serial counts the others", "explore", shapes(), "-o", "out", *options
+        2,
+        "the host multiplies the recipe's passes in BF16; use --serial to count the others",
+        "explore",
+        shapes(),
+        "-o",
+        "out",
+        *options,
     )
     check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
 
@@ -319,29 +325,32 @@ def test_passes_of_the_host_are_for_serial_alone():
 def test_bad_shapes_are_refused():
     for text, message in (
         ("name,cin,cout\nfc,1,2\n", "the first line must be name,cin,cout,count"),
-        ("name,cin,cout,count\n", "there is no layer in it"),
+        ("name,cin,cout,count\n", "s.csv: the file holds no layer"),
         ("name,cin,cout,count\nfc,0,2,1\n", "line 2: cin is '0'"),
         ("name,cin,cout,count\nfc,8,1.5,1\n", "line 2: cout is '1.5'"),
         ("name,cin,cout,count\nfc,8,8\n", "line 2: name,cin,cout,count are needed"),
-        ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more columns than the first line has"),
+        ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: there are more columns than in the first line"),
         ("name,cin,count,cout\nfc,8,8,1\n", "the first line must be name,cin,cout,count"),
-        ("name,cin,cout,count,size\nfc,8,8,1,1\n", "and behind it what is wanted of kind,tokens,repeat,group,share"),
+        ("name,cin,cout,count,size\nfc,8,8,1,1\n", "followed by any of kind,tokens,repeat,group,share"),
         ("name,cin,cout,count,kind,kind\nfc,8,8,1,,\n", "the first line must be"),
         ("name,cin,cout,count,group\nfc,8,8,1\n", "line 2: a column is missing"),
         ("name,cin,cout,count,group\nfc,8,8,1,0\n", "line 2: group is '0'"),
         ("name,cin,cout,count,repeat\nfc,8,8,1,x\n", "line 2: repeat is 'x'"),
-        ("name,cin,cout,count,repeat\nfc,8,8,1000000,101\n", "line 2: count times repeat are more than 100000000"),
-        ("name,cin,cout,count,kind,group\nfc,8,8,1,matmul,300\n", "X of fc has 1228800 rows: a tensor has at most 10"),
-        ("name,cin,cout,count,kind\nfc,8,8,1,conv\n", "line 2: kind is linear, matmul, bf16 or host"),
-        ("name,cin,cout,count,tokens\nfc,8,8,1,3/2\n", "line 2: tokens are more than all"),
+        ("name,cin,cout,count,repeat\nfc,8,8,1000000,101\n", "line 2: count times repeat is more than 100000000"),
+        (
+            "name,cin,cout,count,kind,group\nfc,8,8,1,matmul,300\n",
+            "X of fc has 1228800 rows; a tensor may have at most 10",
+        ),
+        ("name,cin,cout,count,kind\nfc,8,8,1,conv\n", "line 2: kind must be linear, matmul, bf16 or host"),
+        ("name,cin,cout,count,tokens\nfc,8,8,1,3/2\n", "line 2: tokens is a share of more than 1"),
         ("name,cin,cout,count,tokens\nfc,8,8,1,1/0\n", "line 2: tokens is '0'"),
-        ("name,cin,cout,count,kind\nfc,8,8,1,host\n", "s.csv: the core has nothing to do in it"),
-        ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
-        ("name,cin,cout,count\nstep,8,8,1\n", "line 2: block and step are the names of totals"),
-        ("name,cin,cout,count\nfc,8,8,1\nblock,8,8,1\n", "line 3: block and step are the names of totals"),
+        ("name,cin,cout,count,kind\nfc,8,8,1,host\n", "s.csv: no layer of it runs on the core"),
+        ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: another layer has the same name"),
+        ("name,cin,cout,count\nstep,8,8,1\n", "line 2: the names block and step are reserved for totals"),
+        ("name,cin,cout,count\nfc,8,8,1\nblock,8,8,1\n", "line 3: the names block and step are reserved for totals"),
         ('name,cin,cout,count\n"o,d",8,8,1\n', "line 2: quotes are not supported"),
-        ("name,cin,cout,count\nfc,8\0,8,1\n", "line 2: a zero byte in it"),
-        ("name,cin,cout,count\nfc,8,8,1\n\0\n", "line 3: a zero byte in it"),
+        ("name,cin,cout,count\nfc,8\0,8,1\n", "line 2: the line holds a zero byte"),
+        ("name,cin,cout,count\nfc,8,8,1\n\0\n", "line 3: the line holds a zero byte"),
         ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'"),
     ):
         rejects(2, message, "explore", shapes(text), "-o", "out")
@@ -356,130 +365,133 @@ def test_bad_options_are_refused():
     pathlib.Path("host.json").write_text('{"elem": "e1m2", "bf16_passes": ["fprop", "dgrad", "wgrad"]}')
     for options, message in (
         (["--config", "huge"], "no configuration is called 'huge'"),
-        (["--config", "small,small"], "small is there twice"),
-        (["--config", "rows=8:rows=8"], "given twice is 'rows'"),
-        (["--config", "bus=64:bus_bytes=32"], "given twice is 'bus_bytes'"),
-        (["--config", "rows=1..000012"], "'rows=1..000012': a range is FIRST..LAST or FIRST..LAST+STEP"),
-        (["--config", "rows=000001..12"], "'rows=000001..12': a range is"),
-        (["--config", "rows=4..8+100000"], "'rows=4..8+100000': a range is"),
-        (["--config", "rows=4..32+-4"], "'rows=4..32+-4': a range is"),
-        (["--config", "rows=4..32+0"], "'rows=4..32+0': a range is"),
-        (["--config", "rows=4..32+"], "'rows=4..32+': a range is"),
-        (["--config", "rows=4..:cols=8"], "'rows=4..:cols=8': a range is"),
-        (["--config", "cols=8:rows=4..8x"], "'cols=8:rows=4..8x': a range is"),
-        (["--config", "rows=+4..8"], "ranges in explore alone, not '+4..8'"),
+        (["--config", "small,small"], "small is given twice"),
+        (["--config", "rows=8:rows=8"], "there is a second value for 'rows'"),
+        (["--config", "bus=64:bus_bytes=32"], "there is a second value for 'bus_bytes'"),
+        (["--config", "rows=1..000012"], "'rows=1..000012': a range must be FIRST..LAST or FIRST..LAST+STEP"),
+        (["--config", "rows=000001..12"], "'rows=000001..12': a range must be"),
+        (["--config", "rows=4..8+100000"], "'rows=4..8+100000': a range must be"),
+        (["--config", "rows=4..32+-4"], "'rows=4..32+-4': a range must be"),
+        (["--config", "rows=4..32+0"], "'rows=4..32+0': a range must be"),
+        (["--config", "rows=4..32+"], "'rows=4..32+': a range must be"),
+        (["--config", "rows=4..:cols=8"], "'rows=4..:cols=8': a range must be"),
+        (["--config", "cols=8:rows=4..8x"], "'cols=8:rows=4..8x': a range must be"),
+        (["--config", "rows=+4..8"], "(ranges only in ufp4 explore), not '+4..8'"),
         (["--config", "rows= 4..8"], "not ' 4..8'"),
         (
             ["--config", "rows=8:cols=8,cols=8:rows=8"],
-            "the same case is there twice, in other words: 8x8-64x64-c16-b64-q16",
+            "two cases are the same: 8x8-64x64-c16-b64-q16",
         ),
         (
             ["--config", "small,rows=2:cols=2:bus=8"],
-            "the same case is there twice, in other words: 2x2-16x16-c16-b8-q16",
+            "two cases are the same: 2x2-16x16-c16-b8-q16",
         ),
-        (["--dram", "hbm3,hbm3:32"], "the same case is there twice, in other words: default with --dram hbm3:32"),
+        (["--dram", "hbm3,hbm3:32"], "two cases are the same: default with --dram hbm3:32"),
         (
             ["--dram", "none,hbm3", "--channels", "0,32"],
-            "the same case is there twice, in other words: default with --dram hbm3:32",
+            "two cases are the same: default with --dram hbm3:32",
         ),
         (
             ["--chips", "2x1x1,2x1x1x1", "--link", "1,1"],
-            "the same case is there twice, in other words: default with --chips 2x1x1 and 2x1x1x1\n",
+            "two cases are the same: default with --chips 2x1x1 and 2x1x1x1\n",
         ),
         (
             ["--mem-bandwidth", "0,32,64"],
-            "the same case is there twice, in other words: default with --mem-bandwidth 0, which is its bus, and 64\n",
+            "two cases are the same: default with --mem-bandwidth 0, which means its bus, and 64\n",
         ),
-        (["--tokens", "4,04"], "the same case is there twice, in other words: default\n"),
+        (["--tokens", "4,04"], "two cases are the same: default\n"),
         (
             ["--ppa", "asap8"],
             (
-                "--ppa: asap8: unable to open asap8: No such file or directory; asap7 alone is built in, "
-                "all else is a file\n"
+                "--ppa: asap8: unable to open asap8: No such file or directory; it must be asap7, which is built in, "
+                "or a file\n"
             ),
         ),
-        (["--config", "rows=8..4"], "'rows=8..4': a range goes up from 1 or more"),
+        (["--config", "rows=8..4"], "'rows=8..4': a range must start at 1 or more and go up"),
         (["--config", "bus=12"], "no case runs on a core: configuration 'bus=12': BusBytes must be 8"),
-        (["--config", "endless.toml"], "cannot read 'endless.toml': it is longer than any configuration"),
+        (["--config", "endless.toml"], "cannot read 'endless.toml': it is too long for a configuration"),
         (["--config", "folder.toml"], "cannot read 'folder.toml': Is a directory"),
         (
             ["--recipe", "host.json", "--serial"],
-            "no case runs on a core: all of its passes are in BF16: the host multiplies",
+            "no case runs on a core: all passes of the recipe are in BF16, which the host multiplies",
         ),
         (["--config", "none.toml"], "cannot read 'none.toml': No such file"),
-        (["--cores", "2"], "--cores goes with --serial"),
-        (["--split", "n", "--serial"], "--split goes with --cores"),
-        (["--cores", "65", "--serial"], "--cores: '65' is no whole number from 1 to 64"),
+        (["--cores", "2"], "--cores needs --serial"),
+        (["--split", "n", "--serial"], "--split needs --cores"),
+        (["--cores", "65", "--serial"], "--cores: '65' is not a whole number from 1 to 64"),
         (
             ["--cores", "2", "--serial", "--dram", "hbm3", "--mem-bandwidth", "64"],
-            "several cores share the banks of --dram or a --mem-bandwidth, not both",
+            "several cores can share the banks of --dram or a --mem-bandwidth, but not both",
         ),
-        (["--channels", "4"], "--channels goes with a --dram that is not none"),
-        (["--dram", "none", "--channels", "4"], "--channels goes with a --dram that is not none"),
-        (["--dram", "hbm3", "--channels", "1025"], "--channels: '1025' is no whole number from 0 to 1024"),
+        (["--channels", "4"], "--channels needs a --dram other than none"),
+        (["--dram", "none", "--channels", "4"], "--channels needs a --dram other than none"),
+        (["--dram", "hbm3", "--channels", "1025"], "--channels: '1025' is not a whole number from 0 to 1024"),
         (
             ["--dram", "hbm3:0"],
             "no memory is called 'hbm3:0'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels",
         ),
         (["--dram", "hbm3:99999"], "or as hbm3:8 with 1 to 1024 channels"),
-        (["--dram", "hbm3:8", "--channels", "4"], "--dram hbm3:8 has its channels: leave --channels out"),
-        (["--chips", "2x1x1"], "--chips DPxTPxPP and --link GBps,us go together"),
-        (["--link", "1,1"], "--chips DPxTPxPP and --link GBps,us go together"),
+        (["--dram", "hbm3:8", "--channels", "4"], "--dram hbm3:8 already gives the channels; leave out --channels"),
+        (["--chips", "2x1x1"], "--chips DPxTPxPP and --link GBps,us need each other"),
+        (["--link", "1,1"], "--chips DPxTPxPP and --link GBps,us need each other"),
         (["--chips", "2x1", "--link", "1,1"], "--chips: '2x1' is not DPxTPxPP, or DPxTPxPPxEP, each from 1 to 65536"),
         (["--chips", "2x0x1", "--link", "1,1"], "--chips: '2x0x1' is not DPxTPxPP"),
         (["--chips", "2x1x1x1x1", "--link", "1,1"], "--chips: '2x1x1x1x1' is not DPxTPxPP"),
-        (["--zero", "1"], "--zero goes with --chips"),
-        (["--hbm-gb", "80"], "--hbm-gb goes with --chips"),
-        (["--chips", "2x1x1", "--link", "1,1", "--zero", "4"], "--zero: 4 is no stage; there are 0, 1, 2 and 3"),
-        (["--chips", "2x1x1", "--link", "1,1", "--link-pj", "1"], "--link-pj: over 0, at most 1000000, with --ppa"),
+        (["--zero", "1"], "--zero needs --chips"),
+        (["--hbm-gb", "80"], "--hbm-gb needs --chips"),
+        (["--chips", "2x1x1", "--link", "1,1", "--zero", "4"], "--zero is 4; it must be 0, 1, 2 or 3"),
+        (
+            ["--chips", "2x1x1", "--link", "1,1", "--link-pj", "1"],
+            "--link-pj must be above 0, at most 1000000, and needs --ppa",
+        ),
         (["--chips", "2x1x1", "--link", "1,1:1"], "--link: '1,1:1' is not GBps,us"),
-        (["--chips", "2x2x1", "--link", "1,1"], "TP is 2, and no layer says by its share"),
-        (["--chips", "2x1x1x2", "--link", "1,1"], "EP is 2, and the model has no experts"),
-        (["--micro-batches", "3", "--tokens", "16"], "--micro-batches 3 do not divide the 16 tokens"),
-        (["--micro-batches", "2", "--cores", "2", "--serial"], "--micro-batches are of one core"),
-        (["--chips", "1x1x2", "--link", "1,1"], "--chips: PP is 2, and blocks are 1"),
+        (["--chips", "2x2x1", "--link", "1,1"], "TP is 2, but no layer has a share"),
+        (["--chips", "2x1x1x2", "--link", "1,1"], "EP is 2, but the model has no experts"),
+        (["--micro-batches", "3", "--tokens", "16"], "--micro-batches is 3, which does not divide the 16 tokens"),
+        (["--micro-batches", "2", "--cores", "2", "--serial"], "--micro-batches needs one core"),
+        (["--chips", "1x1x2", "--link", "1,1"], "--chips: PP is 2, but the model has only 1 blocks"),
         (
             ["--chips", "1x1x2", "--link", "1,1", "--layers", "5", "--interleave", "3", "--micro-batches", "2"],
-            "--chips: PP is 2, with --interleave 3 that is 6 stages, and blocks are 5",
+            "--chips: PP is 2, which with --interleave 3 gives 6 stages, but the model has only 5 blocks",
         ),
         (
             ["--chips", "1x1x2", "--link", "1,1", "--layers", "6", "--interleave", "3"],
-            "--interleave goes with micro-batches in groups of PP, 2, which does not divide --micro-batches 1",
+            "--interleave: PP is 2, which does not divide --micro-batches 1",
         ),
         (
             ["--chips", "2x1x1", "--link", "1,1", "--interleave", "3"],
-            "--interleave 3 gives each chip of a row stages in turn, and of --chips PP is 1",
+            "--interleave 3 needs PP 2 or more in --chips, which is 1",
         ),
         (["--chips", "2x1x1", "--link", "0,1"], "--link: '0,1' is not GBps,us"),
         (["--chips", "2x1x1", "--link", "1"], "--link: '1' is not GBps,us"),
         (
             ["--chips", "2x1x1", "--link", "1e-300,1"],
-            "--link: '1e-300,1' is not GBps,us: from 0.001, and from 0, to 1000000",
+            "--link: '1e-300,1' is not GBps,us, with GBps from 0.001 and us from 0, both to 1000000",
         ),
         (["--chips", "2x1x1", "--link", "0.0009,1"], "--link: '0.0009,1' is not GBps,us"),
         (["--chips", "2x1x1", "--link", "1, 1"], "--link: '1, 1' is not GBps,us"),
         (["--chips", "2x1x1", "--link", "0x10,1"], "--link: '0x10,1' is not GBps,us"),
         (["--chips", "2x+1x1", "--link", "1,1"], "--chips: '2x+1x1' is not DPxTPxPP"),
-        (["--hf", "c.json"], "SHAPES or --hf config.json is needed, and not both"),
-        (["--recipe", "ufp4,,e2m1"], "a name is empty"),
-        (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
+        (["--hf", "c.json"], "either SHAPES or --hf config.json is needed, not both"),
+        (["--recipe", "ufp4,,e2m1"], "an entry of the list is empty"),
+        (["--mem-bandwidth", "8,x"], "'x' is not a whole number"),
         (["--dram", "ddr9"], "no memory is called 'ddr9'; there are none, lpddr5 and hbm3"),
-        (["--dram", "hbm3", "--clock-mhz", "9"], "--dram hbm3 goes with a --clock-mhz from 10 on"),
-        (["--mem-latency", "100001"], "'100001' is no whole number from 1 to 100000"),
-        (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
-        (["--layers", "0"], "--layers: a whole number from 1 to 1000000"),
-        (["--clock-mhz", "0"], "--clock-mhz: from 0.001 to 1000000"),
-        (["--clock-mhz", "0.0009"], "--clock-mhz: from 0.001 to 1000000"),
+        (["--dram", "hbm3", "--clock-mhz", "9"], "--dram hbm3 needs a --clock-mhz of 10 or more"),
+        (["--mem-latency", "100001"], "'100001' is not a whole number from 1 to 100000"),
+        (["--tokens", "0"], "--tokens: '0' is not a whole number from 1 to"),
+        (["--layers", "0"], "--layers: '0' is not a whole number from 1 to 1000000"),
+        (["--clock-mhz", "0"], "it must be from 0.001 to 1000000"),
+        (["--clock-mhz", "0.0009"], "it must be from 0.001 to 1000000"),
     ):
         rejects(2, message, "explore", shapes(), "-o", "out", *options)
     for folder in ("a", "b"):
         os.mkdir(folder)
         pathlib.Path(folder, "r.json").write_text('{"elem": "e1m2"}')
-    rejects(2, "two are called r", "explore", shapes(), "-o", "out", "--recipe", "a/r.json,b/r.json")
+    rejects(2, "two recipes are called r", "explore", shapes(), "-o", "out", "--recipe", "a/r.json,b/r.json")
     rejects(2, "-o DIR is missing", "explore", shapes())
     rejects(
         2,
-        "a block of 3000 layers: at most 2048 side by side",
+        "a block has 3000 layers, and at most 2048 run side by side",
         "explore",
         shapes("name,cin,cout,count\nfc,8,8,3000\n"),
         "-o",

@@ -344,7 +344,7 @@ def test_layouts_with_the_same_jobs_are_measured_once_and_the_others_say_why():
         )
         check_equal(steps[layout, "4"], alone, layout)
     check(steps["1x5x1", "1"]["reason"].startswith("--chips: TP is 5, which does not divide up"), "TP 5")
-    check_equal(steps["1x2x5", "4"]["reason"], "--chips: PP is 5, and blocks are 4", "five stages")
+    check_equal(steps["1x2x5", "4"]["reason"], "--chips: PP is 5, but the model has only 4 blocks", "five stages")
 
 
 def test_a_published_layout_has_the_published_bubble_and_activations():

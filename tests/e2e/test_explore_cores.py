@@ -49,13 +49,16 @@ def test_a_configuration_that_the_rtl_refuses_is_a_row_with_its_words():
 
 def test_files_of_no_configuration_are_refused():
     for text, message in (
-        ("", "there is no configuration in it"),
-        ("rows 8\n", "mine.toml, line 1: no KEY = VALUE"),
-        ("rows = 8\nrows = 9\n", "given twice is 'rows'"),
-        ("[[configuration]]\nrows = 8\n[[configuration]]\nrows = 9\n", "mine.toml, line 3: one configuration a file"),
-        ("depth = 8\n", "are known, not 'depth'"),
-        ("cols = 8\nrows = 8\0\n", "mine.toml, line 2: no KEY"),
-        (f'rows = 8\ncols = "{"8" * 600}"\n', "mine.toml, line 2: what is said up to here is too long"),
+        ("", "the file holds no configuration"),
+        ("rows 8\n", "mine.toml, line 1: KEY = VALUE of a configuration is needed"),
+        ("rows = 8\nrows = 9\n", "there is a second value for 'rows'"),
+        (
+            "[[configuration]]\nrows = 8\n[[configuration]]\nrows = 9\n",
+            "mine.toml, line 3: a file holds only one configuration",
+        ),
+        ("depth = 8\n", "formats and target, not 'depth'"),
+        ("cols = 8\nrows = 8\0\n", "mine.toml, line 2: KEY = VALUE of a configuration is needed"),
+        (f'rows = 8\ncols = "{"8" * 600}"\n', "mine.toml, line 2: the configuration is too long"),
     ):
         pathlib.Path("mine.toml").write_text(text)
         rejects(2, message, "explore", shapes(), "-o", "out", "--config", "mine.toml")

@@ -194,25 +194,25 @@ def test_what_has_no_row_is_told():
     rows = explore(*words, "--config", "small,small-fp32,lean,board", "--recipe", "ufp4,e2m1")
     steps = {(r["recipe"], r["config"]): r for r in rows if r["layer"] == "step" and r["cycles"]}
     told = {key: (bool(r["joules"]), bool(r["um2"]), r["reason"]) for key, r in steps.items()}
-    check_equal(told["ufp4", "small"], (False, True, "--ppa has no energies of pe on e1m2"), "no energies")
+    check_equal(told["ufp4", "small"], (False, True, "--ppa has no energies of pe for e1m2"), "no energies")
     check_equal(told["e2m1", "small"], (True, True, ""), "both")
-    check_equal(told["e2m1", "lean"], (False, False, "--ppa has no row of this core's PE"), "four lanes")
+    check_equal(told["e2m1", "lean"], (False, False, "--ppa has no row for this core's PE"), "four lanes")
     wide = explore(*words, "--config", "small", "--mem-bandwidth", "64")[-1]
     check(
-        wide["reason"].startswith("mem-bandwidth 64 is above the bus")
-        and wide["reason"].endswith("; --ppa has no energies of pe on e1m2"),
+        wide["reason"].startswith("--mem-bandwidth 64 is more than the bus")
+        and wide["reason"].endswith("; --ppa has no energies of pe for e1m2"),
         wide["reason"],
     )
     check_equal(told["e2m1", "board"], (True, False, "--ppa has no area of this core's QUANT"), "two numbers a cycle")
     fp32 = explore(*words, "--config", "small-fp32", "--recipe", "mxfp4")[-1]
     check_equal(
-        (fp32["joules"], fp32["um2"], fp32["reason"]), ("", "", "--ppa has no energies of pe_fp32 on e2m1"), "no row"
+        (fp32["joules"], fp32["um2"], fp32["reason"]), ("", "", "--ppa has no energies of pe_fp32 for e2m1"), "no row"
     )
     mixed = explore(*words, "--config", "small-mixed", "--recipe", "ufp4-mixed,e2m1")
     check_equal(
         [(r["joules"] != "", r["um2"], r["reason"]) for r in mixed if r["layer"] == "step" and r["cycles"]],
         [
-            (False, "", "--ppa has no energies of pe on mixed, and no area of this core's QUANT"),
+            (False, "", "--ppa has no energies of pe for mixed, and no area of this core's QUANT"),
             (True, "", "--ppa has no area of this core's QUANT"),
         ],
         "elements mixed",
@@ -278,9 +278,9 @@ def test_other_files_and_energies_are_refused():
         rejects(2, message, "explore", "s.csv", "-o", "no", "--ppa", "ppa.json")
     rejects(2, "--ppa: none.json", "explore", "s.csv", "-o", "no", "--ppa", "none.json")
     for words in (["--byte-pj", "5"], ["--byte-pj", "0", "--ppa", "asap7"], ["--byte-pj", "-1", "--ppa", "asap7"]):
-        rejects(2, "--byte-pj: over 0", "explore", "s.csv", "-o", "no", *words)
+        rejects(2, "--byte-pj must be above 0", "explore", "s.csv", "-o", "no", *words)
     for words in (["--bit-um2", "5"], ["--bit-um2", "0", "--ppa", "asap7"], ["--bit-um2", "-1", "--ppa", "asap7"]):
-        rejects(2, "--bit-um2: over 0", "explore", "s.csv", "-o", "no", *words)
+        rejects(2, "--bit-um2 must be above 0", "explore", "s.csv", "-o", "no", *words)
 
 
 if __name__ == "__main__":

@@ -129,16 +129,24 @@ def test_replicas_hide_what_alternating_blocks_hide():
 @slow
 def test_kinds_that_do_not_alternate_so_are_refused():
     for config, message in (
-        (QWEN | {"layer_types": ["full_attention", "linear_attention"]}, "layer_types: number 0 is not what"),
+        (QWEN | {"layer_types": ["full_attention", "linear_attention"]}, "layer_types: entry 0 does not match"),
         (QWEN | {"decoder_sparse_step": 2}, "its blocks are of more than two kinds"),
-        (QWEN | {"linear_num_value_heads": 24}, "linear_num_value_heads: no multiple of those of keys"),
-        (LLAMA | {"moe_layers": [0, 2]}, "moe_layers: not each block that interleave_moe_layer_step says"),
+        (QWEN | {"linear_num_value_heads": 24}, "linear_num_value_heads is not a multiple of linear_num_key_heads"),
+        (LLAMA | {"moe_layers": [0, 2]}, "moe_layers does not match interleave_moe_layer_step"),
     ):
         pathlib.Path("config.json").write_text(json.dumps(config))
         rejects(2, message, "explore", "--hf", "config.json", "-o", "out", *WORDS)
     pathlib.Path("config.json").write_text(json.dumps(LLAMA))
     rejects(
-        2, "--layers 49: it has blocks of two kinds", "explore", "--hf", "config.json", "-o", "no", "--layers", "49"
+        2,
+        "--layers 49: a model with two kinds of blocks can have at most its own 48",
+        "explore",
+        "--hf",
+        "config.json",
+        "-o",
+        "no",
+        "--layers",
+        "49",
     )
     listed = LLAMA | {"moe_layers": list(range(1, 48, 2)), "layer_types": ["chunked_attention", "full_attention"] * 24}
     check_equal(layers(hf(listed)), layers(hf(LLAMA)), "said twice")

@@ -82,7 +82,7 @@ def test_chunks_and_sums_have_a_price():
     out = passes("explore", model, "-o", "out", "--tokens", "64", "--ppa", "asap7", "--bit-fj", "42").out
     check("accesses of memories at 42 fJ a bit" in out, out)
     for words in (["--bit-fj", "5"], ["--bit-fj", "0", "--ppa", "asap7"]):
-        rejects(2, "--bit-fj: over 0", "explore", model, "-o", "no", *words)
+        rejects(2, "--bit-fj must be above 0", "explore", model, "-o", "no", *words)
     check(not pathlib.Path("no").exists(), "a folder of a refused run")
 
 

@@ -181,19 +181,21 @@ def test_more_families_and_what_they_leave_out():
         )
         os.close(end)
     rejects(2, "ufp4 explore: .: it cannot be read\n", "explore", "--hf", ".", "-o", "out")
-    rejects(2, "/dev/zero: 16 MiB or more, which no", "explore", "--hf", "/dev/zero", "-o", "out")
+    rejects(2, "/dev/zero: it has 16 MiB or more", "explore", "--hf", "/dev/zero", "-o", "out")
     pathlib.Path("config.json").write_text(json.dumps(HF)[:-1] + ', "hidden_size": 32}')
     rejects(2, "duplicate object key", "explore", "--hf", "config.json", "-o", "out")
-    rejects(2, "--mem-latency: '0' is no whole number from 1 to", "explore", "gpt2", "-o", "out", "--mem-latency", "0")
+    rejects(
+        2, "--mem-latency: '0' is not a whole number from 1 to", "explore", "gpt2", "-o", "out", "--mem-latency", "0"
+    )
 
 
 def test_configurations_of_no_model_are_refused():
-    unknown = "config.json: model_type {}: its sizes are of no model that is known"
+    unknown = "config.json: model_type {} is not supported"
     others = ("mamba", "nemotron", "vit", "cohere", "jamba", "llam", "llamas")
     for text, message in (
         ("{", "config.json: "),
-        ("[]", "config.json: no configuration of a model"),
-        ("{}", "config.json: there is no model_type in it"),
+        ("[]", "config.json: it is not the configuration of a model"),
+        ("{}", "config.json: model_type is missing"),
         *((json.dumps(HF | {"model_type": name, "state_size": 16}), unknown.format(name)) for name in others),
         (
             json.dumps(
@@ -205,7 +207,7 @@ def test_configurations_of_no_model_are_refused():
                     "multi_query": 1,
                 }
             ),
-            "multi_query: neither true nor false",
+            "multi_query is not true or false",
         ),
     ):
         pathlib.Path("config.json").write_text(text)
@@ -215,7 +217,7 @@ def test_configurations_of_no_model_are_refused():
 
 def test_rejects_configurations_whose_blocks_differ():
     moe = HF | {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
-    differs = "config.json: {}: its blocks differ from each other"
+    differs = "config.json: {}: this model's blocks differ from each other"
     for name, different, alike in (
         ("first_k_dense_replace", 3, 0),
         ("decoder_sparse_step", 2, 1),
@@ -349,23 +351,25 @@ def test_rejects_numbers_that_are_none():
     ):
         for value in values:
             least = 0 if name in may_be_none else 1
-            refuses_config(family | {name: value}, f"{name}: no whole number from {least} to 1048576")
+            refuses_config(family | {name: value}, f"{name} is not a whole number from {least} to 1048576")
     for value in ("full_attention", 4, {}):
-        refuses_config(HF | {"layer_types": value}, "layer_types: no list")
+        refuses_config(HF | {"layer_types": value}, "layer_types is not a list")
     for value in (2, ["0"], {}):
-        refuses_config(QWEN | {"mlp_only_layers": value}, "mlp_only_layers: no list of whole numbers")
-    refuses_config(QWEN | {"mlp_only_layers": 2, "decoder_sparse_step": 9}, "mlp_only_layers: no list of whole numbers")
+        refuses_config(QWEN | {"mlp_only_layers": value}, "mlp_only_layers is not a list of whole numbers")
+    refuses_config(
+        QWEN | {"mlp_only_layers": 2, "decoder_sparse_step": 9}, "mlp_only_layers is not a list of whole numbers"
+    )
 
 
 def test_rejects_sizes_that_do_not_go_together():
     mixtral = HF | {"model_type": "mixtral", "num_local_experts": 8}
     for config, message in (
-        (mixtral | {"num_experts_per_tok": 9}, "num_experts_per_tok: not from 1 to num_local_experts"),
-        (mixtral | {"num_experts_per_tok": 0}, "num_experts_per_tok: not from 1 to num_local_experts"),
-        (QWEN | {"num_experts_per_tok": 5}, "num_experts_per_tok: not from 1 to num_experts"),
-        (HF | {"num_key_value_heads": 3}, "num_attention_heads: no multiple of num_key_value_heads"),
-        (HF | {"hidden_size": 250}, "hidden_size: no multiple of num_attention_heads"),
-        ({"model_type": "gpt2", **GPT, "n_embd": 250}, "n_embd: no multiple of n_head"),
+        (mixtral | {"num_experts_per_tok": 9}, "num_experts_per_tok is not from 1 to num_local_experts"),
+        (mixtral | {"num_experts_per_tok": 0}, "num_experts_per_tok is not from 1 to num_local_experts"),
+        (QWEN | {"num_experts_per_tok": 5}, "num_experts_per_tok is not from 1 to num_experts"),
+        (HF | {"num_key_value_heads": 3}, "num_attention_heads is not a multiple of num_key_value_heads"),
+        (HF | {"hidden_size": 250}, "hidden_size is not a multiple of num_attention_heads"),
+        ({"model_type": "gpt2", **GPT, "n_embd": 250}, "n_embd is not a multiple of n_head"),
         (
             {
                 "model_type": "falcon",
@@ -375,7 +379,7 @@ def test_rejects_sizes_that_do_not_go_together():
                 "multi_query": False,
                 "num_kv_heads": 3,
             },
-            "num_attention_heads: no multiple of num_kv_heads",
+            "num_attention_heads is not a multiple of num_kv_heads",
         ),
         (
             {
@@ -386,7 +390,7 @@ def test_rejects_sizes_that_do_not_go_together():
                 "n_groups": 1,
                 "head_dim": 64,
             },
-            "hidden_size times expand: no multiple of head_dim",
+            "hidden_size times expand is not a multiple of head_dim",
         ),
     ):
         refuses_config(config, message)
@@ -399,7 +403,10 @@ def test_rejects_more_blocks_than_a_model_of_two_kinds_has():
         (QWEN | {"decoder_sparse_step": 2}, 6),
     ):
         refuses_config(
-            config, f"--layers 9: it has blocks of two kinds, {own} in all by num_hidden_layers", "--layers", "9"
+            config,
+            f"--layers 9: a model with two kinds of blocks can have at most its own {own} (num_hidden_layers)",
+            "--layers",
+            "9",
         )
     for config in (DEEP, HF):
         check_equal(

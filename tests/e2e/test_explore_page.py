@@ -17,7 +17,9 @@ def test_a_bandwidth_above_the_bus_is_drawn():
     page = pathlib.Path("out/report.html").read_text()
     cycles = [f"<td>{int(r['cycles']):,}</td>" for r in rows if r["layer"] == "step"]
     check(len(cycles) == 2 and all(page.count(cell) == cycles.count(cell) for cell in cycles), f"{cycles}")
-    check("small, 1000 (bus 8) B/cycle" in page and "mem-bandwidth 1000 is above the bus" in page, "label and note")
+    check(
+        "small, 1000 (bus 8) B/cycle" in page and "--mem-bandwidth 1000 is more than the bus" in page, "label and note"
+    )
 
 
 def test_the_page_stands_alone():
@@ -64,7 +66,7 @@ def test_a_python_without_the_package_is_told_in_one_line():
         timeout=600,
     )
     check_equal((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
-    check(done.stderr.endswith("; one with ufp4[report] does\n"), done.stderr)
+    check(done.stderr.endswith("; name a Python that has ufp4[report]\n"), done.stderr)
     check_equal(sorted(os.listdir("out")), FILES, "what stays")
 
 

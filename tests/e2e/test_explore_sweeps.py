@@ -87,7 +87,7 @@ def test_an_interrupted_run_says_how_to_go_on():
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=600)
     check_equal(
-        (process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume goes on with it\n"), "its end"
+        (process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume continues it\n"), "its end"
     )
     check(out.endswith("\n"), f"it ends amid a line: {out[-80:]!r}")
     passes(*words, "--resume")
@@ -96,7 +96,7 @@ def test_an_interrupted_run_says_how_to_go_on():
 def test_a_bandwidth_above_the_bus_is_told():
     rows = explore("--config", "small,default", "--mem-bandwidth", "0,9,63,65", "--tokens", "16", "--serial")
     told = {(r["config"], r["mem_bandwidth"]): (bool(r["cycles"]), r["reason"]) for r in rows}
-    above = "mem-bandwidth {} is above the bus, which carries {} bytes a cycle"
+    above = "--mem-bandwidth {} is more than the bus's {} bytes per cycle"
     check_equal(
         told,
         {
@@ -129,14 +129,10 @@ def test_what_was_cut_off_goes_on():
     lines = passes(*words, "-o", "want").out
     kill_after(2, [*words, "-o", "out"])
     check(not os.path.exists("out/explore.csv"), "a result before the end")
-    rejects(2, "--resume goes on with it", *words, "-o", "out")
-    rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
-    rejects(
-        2, 'of other settings is there: dram is "none", not "hbm3"', *words, "-o", "out", "--resume", "--dram", "hbm3"
-    )
-    rejects(
-        2, "of other settings is there: chips is", *words, "-o", "out", "--resume", "--chips", "2x1x1", "--link", "1,1"
-    )
+    rejects(2, "--resume continues it", *words, "-o", "out")
+    rejects(2, "with other settings: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
+    rejects(2, 'with other settings: dram is "none", not "hbm3"', *words, "-o", "out", "--resume", "--dram", "hbm3")
+    rejects(2, "with other settings: chips is", *words, "-o", "out", "--resume", "--chips", "2x1x1", "--link", "1,1")
     rejects(2, "clock_mhz is null, not 900.1", *words, "-o", "out", "--resume", "--clock-mhz", "900.1")
     kept = pathlib.Path("out/cases/case-1.csv").read_text()
     pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
@@ -156,7 +152,7 @@ def test_what_was_cut_off_goes_on():
         [os.path.abspath(program), *words, "-o", "rebuilt", "--resume"], capture_output=True, text=True, timeout=600
     )
     check_equal((done.returncode, done.stdout), (0, lines), "another build's cases")
-    check("another build of the program began it; its cases are run again" in done.stderr, done.stderr)
+    check("another build of the program started this experiment; its cases are run again" in done.stderr, done.stderr)
     shutil.copytree("out", "stale")
     os.remove("stale/cases/settings.json")
     check_equal(
@@ -166,7 +162,7 @@ def test_what_was_cut_off_goes_on():
     check_equal(passes(*words, "-o", "out", "--resume").out, lines, "lines")
     check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("out", "want")), "explore.csv")
     check_equal(sorted(os.listdir("out")), FILES, "files left")
-    rejects(2, "no unfinished experiment is there", *words, "-o", "out", "--resume")
+    rejects(2, "this folder holds no unfinished experiment", *words, "-o", "out", "--resume")
 
 
 @slow

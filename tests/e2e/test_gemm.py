@@ -211,14 +211,16 @@ def test_rejects_operands_that_do_not_go_together():
 def test_rejects_c_and_sums_of_wrong_shape_or_type():
     operands(3, 4, 16, "--elem", "e2m1")
     stand.write_npy("C.npy", stand.gaussian(4, 3))
-    rejects(2, "C.npy is 4 x 3; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--c", "C.npy")
+    rejects(2, "C.npy is 4 x 3; it must have the size of D, 3 x 4", "gemm", *AB, "-o", "D.npy", "--c", "C.npy")
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "C.npy")
     stand.write_npy("I.npy", [[0] * 4] * 3, descr="<i4")
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "I.npy")
     stand.write_npy("S.npy", [[1, 2], [3, 4]], descr="<i8")
-    rejects(2, "S.npy is 2 x 2; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "S.npy")
+    rejects(
+        2, "S.npy is 2 x 2; it must have the size of D, 3 x 4", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "S.npy"
+    )
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--c", "S.npy")
-    rejects(2, "--bf16 is of C", "gemm", *AB, "-o", "D.npy", "--bf16")
+    rejects(2, "--bf16 describes C", "gemm", *AB, "-o", "D.npy", "--bf16")
 
 
 def test_rejects_scaling_of_unrounded_sums():
@@ -234,9 +236,20 @@ def test_rejects_what_does_not_go_with_the_contract():
     stand.write_npy("S.npy", [[0] * 4] * 3, descr="<i8")
     for contract in ("fp32", "nv"):
         for words in (["--out", "i64"], ["--accumulate-in", "S.npy"]):
-            rejects(2, "contract exact alone", "gemm", *AB, "-o", "D.npy", "--accumulate", contract, *words)
+            rejects(2, "need contract exact", "gemm", *AB, "-o", "D.npy", "--accumulate", contract, *words)
     rejects(
-        2, "the sums begin with C", "gemm", *AB, "-o", "D.npy", "--accumulate", "nv", "--c", "C.npy", "--alpha", "2"
+        2,
+        "contract nv starts the sums with C",
+        "gemm",
+        *AB,
+        "-o",
+        "D.npy",
+        "--accumulate",
+        "nv",
+        "--c",
+        "C.npy",
+        "--alpha",
+        "2",
     )
 
 
@@ -287,15 +300,15 @@ def test_nv_sums_equal_the_model_on_rtl():
         for words in ([], ["--alpha", "-0.3", "--out", "bf16"]):
             passes("gemm", *AB, "-o", "D.npy", *device, *words)
     operands(33, 47, 130, "--elem", "e2m1", "--scale", "e8m0")
-    rejects(3, "no C for the contract nv", "gemm", *AB, "-o", "D.npy", *device, "--c", "C.npy")
+    rejects(3, "a core cannot start its sums with C", "gemm", *AB, "-o", "D.npy", *device, "--c", "C.npy")
     operands(3, 4, 16, "--elem", "int4")
-    rejects(2, "int4 does not go", "gemm", *AB, "-o", "D.npy", *device)
+    rejects(2, "int4 does not work", "gemm", *AB, "-o", "D.npy", *device)
 
 
 def test_rejects_files_that_are_no_operands():
     operands(3, 4, 16, "--elem", "e2m1")
     rejects(2, "None", "gemm", "None.safetensors", AB[1], "-o", "D.npy")
-    rejects(2, "A.npy: it is a .npy; a .safetensors is needed", "gemm", "A.npy", AB[1], "-o", "D.npy")
+    rejects(2, "A.npy: it is a .npy file; a .safetensors file is needed", "gemm", "A.npy", AB[1], "-o", "D.npy")
 
 
 if __name__ == "__main__":

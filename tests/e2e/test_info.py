@@ -12,7 +12,7 @@ def test_rejects_an_unknown_configuration():
     names = [c["name"] for c in json.loads(passes("info", "--json").out)["configurations"]]
     rejects(
         2,
-        f"'nope'; rows=8:cols=16 makes one, and there are {', '.join(names[:-1])} and {names[-1]}\n",
+        f"'nope'; there are {', '.join(names[:-1])} and {names[-1]}, or parameters such as rows=8:cols=16\n",
         "info",
         "--backend",
         "rtl",
@@ -96,7 +96,7 @@ def test_selftest_of_the_core_on_rtl():
 
 
 def test_rejects_a_selftest_of_no_device():
-    rejects(2, "--selftest goes with --backend", "info", "--selftest")
+    rejects(2, "--selftest needs --backend", "info", "--selftest")
 
 
 def test_rejects_files_of_a_run_without_one():
@@ -108,7 +108,7 @@ def test_rejects_unknown_backends():
     rejects(2, "no backend is called", "info", "--backend", "abacus")
     rejects(2, "needs a port: fpga:/dev/ttyUSB0", "info", "--backend", "fpga")
     rejects(3, "fpga-none: cannot open: No such file", "info", "--backend", "fpga:fpga-none")
-    rejects(2, "'fast' is no speed", "info", "--backend", "fpga:fpga-none@fast")
+    rejects(2, "'fast' is not a baud rate", "info", "--backend", "fpga:fpga-none@fast")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import time
 import stand
 from stand import check, check_equal, passes, rejects, slow
 
-BEGUN = "another program has begun to use this core, or its memory"
+BEGUN = "another program has started to use this core or its memory"
 UIO, UDMABUF = "mmio:/dev/uio7", "mmio:/dev/uio7,/dev/udmabuf7"
 ZYNQ = "Xilinx ZynqMP FPGA Manager"
 MEM = "mmio:/dev/mem@0xa0000000+0x1000,0x70000000+0x4000000"
@@ -147,7 +147,7 @@ def test_tells_what_it_is():
             "hardware",
         )
         text = passes("info", "--backend", MEM, "--selftest").out
-        check("looked at, without an interrupt" in text and "memory    67096576          0 equal\n" in text, text)
+        check("polled, without an interrupt" in text and "memory    67096576          0 equal\n" in text, text)
 
 
 @slow
@@ -186,10 +186,10 @@ def test_rejects_the_core_that_computes_as_its_own_check():
     """Another core behind the same file is accepted."""
     names = tensors()
     with StandIn():
-        rejects(2, "is the board that computes", "layer", *names, "-o", "out", "--backend", MEM, "--check", MEM)
+        rejects(2, "is the same board that computes", "layer", *names, "-o", "out", "--backend", MEM, "--check", MEM)
         rejects(
             2,
-            "256 bytes of registers",
+            "the registers have only 256 bytes",
             "layer",
             *names,
             "-o",
@@ -303,7 +303,7 @@ def test_a_lost_interrupt_costs_a_second():
     names = operands()
     with StandIn(fault="loses"):
         result = passes("gemm", *names, "-o", "out.npy", "--backend", UIO, "--check", "model")
-    words = "1 of the interrupts did not come; the program looked by itself after a second, and nothing is missing"
+    words = "1 interrupts did not arrive; the program polled the core after a second instead, and no result is missing"
     check(result.err.startswith(f"ufp4 gemm: {UIO}: {words}\n"), result)
 
 
@@ -327,16 +327,16 @@ def test_rejects_a_core_that_stands_still():
 
 def test_rejects_names_without_a_place():
     for where, words in (
-        ("", "'' says no place of a core"),
-        ("/dev/mem@0x1000+0x1000", "says no place"),
-        ("/dev/mem@5,6", "'5' says no place"),
-        ("/dev/null", "is no UIO device"),
-        ("@1+1,1+1", "says no place"),
-        ("/dev/mem@0x1000+4096,", "says no place"),
-        ("/dev/mem@99999999999999999999+1,1+1", "says no place"),
+        ("", "'' does not say where the core is"),
+        ("/dev/mem@0x1000+0x1000", "does not say where the core is"),
+        ("/dev/mem@5,6", "'5' does not say where the core is"),
+        ("/dev/null", "is not a UIO device"),
+        ("@1+1,1+1", "does not say where the core is"),
+        ("/dev/mem@0x1000+4096,", "does not say where the core is"),
+        ("/dev/mem@99999999999999999999+1,1+1", "does not say where the core is"),
     ):
         rejects(2, words, "info", "--backend", f"mmio:{where}")
-    rejects(2, "says no place", "info", "--backend", "mmio")
+    rejects(2, "does not say where the core is", "info", "--backend", "mmio")
 
 
 def test_rejects_devices_that_are_not_there():
@@ -354,31 +354,31 @@ def test_rejects_devices_that_are_not_there():
 def test_rejects_another_device():
     """Its registers are zeros."""
     with StandIn(trap="none"):
-        rejects(3, "the core's id is 0x0 where this driver knows 0x55465034", "info", "--backend", UIO)
+        rejects(3, "the core's id is 0x0; this driver knows only 0x55465034", "info", "--backend", UIO)
 
 
 def test_rejects_another_configuration():
     with StandIn():
-        rejects(3, "the core is small, and default was asked for", "info", "--backend", UIO, "--config", "default")
+        rejects(3, "the core is small, but default was requested", "info", "--backend", UIO, "--config", "default")
 
 
 def test_rejects_sizes_that_no_core_has():
     with StandIn(maps=((0xA0000000, 256), (0x70000000, 1 << 26))):
-        rejects(2, "256 bytes of registers; a core has 4096", "info", "--backend", UIO)
+        rejects(2, "the registers have only 256 bytes; a core has 4096", "info", "--backend", UIO)
     with StandIn(maps=((0xA0000000, 4096), (0x70000000, 8192))):
-        rejects(2, "device memory of 8192 bytes", "info", "--backend", UIO)
+        rejects(2, "device memory has 8192 bytes", "info", "--backend", UIO)
     with StandIn(maps=((0xA0000000, 4096), (1 << 41, 1 << 26))):
-        rejects(2, "device memory at 0x20000000000", "info", "--backend", UIO)
+        rejects(2, "device memory starts at 0x20000000000", "info", "--backend", UIO)
     with StandIn(maps=((0xA0000000, 4096),)):
-        rejects(2, "has no memory in a second map; name the memory", "info", "--backend", UIO)
+        rejects(2, "has no memory as its second map; name the memory", "info", "--backend", UIO)
     rejects(2, "registers at 0x1001", "info", "--backend", "mmio:/dev/null@0x1001+0x1000,0x10000+0x10000")
 
 
 def test_rejects_files_that_are_shorter_than_the_map():
     for size, words in (
-        (0, "short has 0 bytes; registers of 4096 bytes at 0x0 is not in it"),
-        (4096, "short has 4096 bytes; memory of 65536 bytes at 0x0 is not in it"),
-        (8192, "short has 8192 bytes; registers of 4096 bytes at 0x3000"),
+        (0, "short has only 0 bytes, so registers of 4096 bytes at 0x0 is not inside it"),
+        (4096, "short has only 4096 bytes, so memory of 65536 bytes at 0x0 is not inside it"),
+        (8192, "short has only 8192 bytes, so registers of 4096 bytes at 0x3000"),
     ):
         pathlib.Path("short").write_bytes(bytes(size))
         at = "0x3000" if size == 8192 else "0x0"
@@ -388,12 +388,12 @@ def test_rejects_files_that_are_shorter_than_the_map():
 def test_rejects_memory_that_does_not_hold_what_is_written():
     """Half of the memory is mapped twice."""
     with StandIn(trap="short"):
-        rejects(3, "was written to the memory at 0x7", "info", "--backend", UIO)
+        rejects(3, "was written to address 0x7", "info", "--backend", UIO)
 
 
 def test_rejects_memory_that_the_core_does_not_see():
     with StandIn(fault="elsewhere"):
-        rejects(3, "the core does not do a fence in the memory at 0x70000000", "info", "--backend", UIO)
+        rejects(3, "the core did not complete a fence in the memory at 0x70000000", "info", "--backend", UIO)
 
 
 def test_rejects_an_interrupt_that_never_comes():

@@ -249,7 +249,7 @@ def test_rejects_waveforms_over_another_file_on_rtl():
     inputs()
     os.rename("X.safetensors", "X.fst")
     words = ["gemm", "X.fst", "X.fst", "--backend", "rtl", "--config", "small"]
-    rejects(2, "is an input", *words, "-o", "D.npy", "--trace", "X.fst")
+    rejects(2, "is also an input", *words, "-o", "D.npy", "--trace", "X.fst")
     rejects(2, "-o and --trace", *words, "-o", "D.fst", "--trace", "D.fst")
     rejects(2, "File name too long", *words, "-o", "D.npy", "--trace", "a" * 253 + ".fst")
     name = "a" * 247 + ".fst"
@@ -302,7 +302,7 @@ def test_signals_that_end_say_so():
         status, _, err = interrupt(number, "demo", "--steps", "100000")
         check_equal((status, err), (-number, f"ufp4: {text}\n"), f"signal {number}")
         got = interrupt(number, *words)
-        check_equal(got, (128 + number, "", f"ufp4 train: {text}; --resume goes on with it\n"), f"signal {number}")
+        check_equal(got, (128 + number, "", f"ufp4 train: {text}; --resume continues it\n"), f"signal {number}")
         check_equal(os.listdir("out"), ["runs"], "what can go on")
         shutil.rmtree("out")
 
@@ -329,20 +329,31 @@ def test_captured_tensors_are_of_one_run():
 def test_rejects_outputs_that_are_inputs():
     inputs()
     os.symlink("X.npy", "X.svg")
-    rejects(2, "is an input", "bias", "X.npy", "--plot", "X.svg")
+    rejects(2, "is also an input", "bias", "X.npy", "--plot", "X.svg")
     pathlib.Path("mine.json").write_text('{"elem": "e1m2"}')
     os.symlink("mine.json", "mine.q")
     rejects(
-        2, "is an input", "quantize", "X.npy", "-o", "mine.q", "--recipe", "mine.json", "--role", "x", "--pass", "fprop"
+        2,
+        "is also an input",
+        "quantize",
+        "X.npy",
+        "-o",
+        "mine.q",
+        "--recipe",
+        "mine.json",
+        "--role",
+        "x",
+        "--pass",
+        "fprop",
     )
     os.mkdir("out")
     os.symlink("../mine.json", "out/Y.npy")
-    rejects(2, "is an input", *folders()["layer"], "out", "--recipe", "mine.json")
+    rejects(2, "is also an input", *folders()["layer"], "out", "--recipe", "mine.json")
     os.mkdir("checkpoint")
     for name in ("model.safetensors", "config.json"):
         pathlib.Path(f"checkpoint/{name}").write_text("{}")
         os.symlink(f"checkpoint/{name}", f"{name}.npy")
-        rejects(2, "is an input", "dequantize", "checkpoint:a.b:3", "-o", f"{name}.npy")
+        rejects(2, "is also an input", "dequantize", "checkpoint:a.b:3", "-o", f"{name}.npy")
 
 
 def test_names_and_modes_of_outputs():
@@ -357,7 +368,7 @@ def test_names_and_modes_of_outputs():
     folder = "/".join(["folder" * 20] * 8)
     os.makedirs(folder)
     pathlib.Path(f"{folder}/bad.npy").write_text("no tensor")
-    check("it is no .npy" in stand.run("cast", f"{folder}/bad.npy", "--to", "e2m1", "-o", "c.npy").err, "no reason")
+    check("not a .npy file" in stand.run("cast", f"{folder}/bad.npy", "--to", "e2m1", "-o", "c.npy").err, "no reason")
 
 
 def test_a_run_that_fails_keeps_earlier_tensors():
@@ -378,7 +389,7 @@ def test_rejects_waveforms_of_several_runs():
     inputs()
     words = folders()["train"]
     words[words.index("--seeds") + 1] = 2
-    rejects(2, "one run", *words, "out", "--backend", "rtl", "--trace", "t.fst")
+    rejects(2, "--trace needs a single run", *words, "out", "--backend", "rtl", "--trace", "t.fst")
 
 
 if __name__ == "__main__":

@@ -238,9 +238,9 @@ def test_rejects_values_with_the_range_of_the_option():
         (explore, "--batches", "1,2", "1 or 2"),
         (explore, "--layers", "x", "from 1 to 1000000"),
         (quantize, "--threads", "-1", "from 0 to 1024"),
-        (quantize, "--rht-mask", "zz", "a mask of as many bits as the transform has points"),
-        (quantize, "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
-        (["bias"], "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
+        (quantize, "--rht-mask", "zz", "a number with as many bits as the transform has points"),
+        (quantize, "--rht-mask", "0x12345", "0x12345 has more bits than the transform's 16 points"),
+        (["bias"], "--rht-mask", "0x12345", "0x12345 has more than 16 bits"),
         (quantize, "--backend", "foo", "there are model, rtl, tlm"),
     ):
         rejects(2, told, *words, option, value)
@@ -278,9 +278,9 @@ def test_rejects_names_of_other_kinds_of_files():
     npy = (["dequantize", "Q"], ["gemm", "A", "B"], ["cast", "X", "--to", "e2m1"])
     for words in npy:
         for name in ("x.safetensors", "x.safetensors:x"):
-            rejects(2, f"{name}: this command writes a .npy", *words, "-o", name)
+            rejects(2, f"{name}: this command writes a .npy file", *words, "-o", name)
     for name in ("x.npy", "x.safetensors:x"):
-        rejects(2, f"{name}: this command writes a whole .safetensors", "quantize", "X", "--elem", "e2m1", "-o", name)
+        rejects(2, f"{name}: this command writes a .safetensors file", "quantize", "X", "--elem", "e2m1", "-o", name)
     for words in (
         *npy,
         ["quantize", "X", "--elem", "e2m1"],
@@ -288,9 +288,9 @@ def test_rejects_names_of_other_kinds_of_files():
         ["train", "text"],
         ["vectors", "rht"],
     ):
-        rejects(2, "do not go to standard output", *words, "-o", "-")
+        rejects(2, "does not write to standard output", *words, "-o", "-")
         rejects(2, "the name of the output is empty", *words, "-o", "")
-        rejects(2, "'=x' begins with '='; leave that out", *words, "-o=x")
+        rejects(2, "'=x' begins with '='; leave it out", *words, "-o=x")
 
 
 def test_rejects_device_options_out_of_range():
@@ -335,15 +335,15 @@ def test_rejects_options_of_the_simulated_core_without_one():
         ("--timeline", "t.json"),
     )
     for option, value in given:
-        words = f"{option} is of a simulated core, and backend model is none"
+        words = f"{option} needs a simulated core, which backend model is not"
         rejects(2, words, "layer", "X", "W", "dY", "-o", "out", option, value)
         rejects(2, words, "gemm", "A", "B", "-o", "D.npy", option, value, "--check", "model")
         rejects(2, words, "train", "text", "-o", "out", option, value)
         rejects(2, words, "demo", "--backend", "model", option, value)
         if option != "--config":
             rejects(2, words, "info", "--backend", "model", option, value)
-        rejects(2, f"{option} goes with --backend", "info", option, value)
-        rejects(2, "backend cuda is none", "gemm", "A", "B", "-o", "D.npy", "--backend", "cuda", option, value)
+        rejects(2, f"{option} needs --backend", "info", option, value)
+        rejects(2, "which backend cuda is not", "gemm", "A", "B", "-o", "D.npy", "--backend", "cuda", option, value)
         rejects(2, "A: ", "gemm", "A", "B", "-o", "D.npy", "--check", "rtl", option, value)
 
 
@@ -359,7 +359,7 @@ def test_a_backend_compared_with_itself_is_told():
 
 
 def test_rejects_waveforms_of_what_has_no_signals():
-    words = "--trace is of the core's signals, and backend tlm has none; add --backend rtl"
+    words = "--trace writes the core's signals, and backend tlm has none; use --backend rtl"
     rejects(2, words, "layer", "X", "W", "dY", "-o", "out", "--backend", "tlm", "--trace", "t.fst")
     rejects(2, words, "gemm", "A", "B", "-o", "D.npy", "--backend", "tlm", "--check", "model", "--trace", "t.fst")
     rejects(2, "A: ", "gemm", "A", "B", "-o", "D.npy", "--backend", "tlm", "--check", "rtl", "--trace", "t.fst")
@@ -369,9 +369,9 @@ def test_rejects_timing_only_with_data():
     gemm, layer = ["gemm", "A", "B", "--timing-only"], ["layer", "X", "W", "dY", "--timing-only"]
     for words in gemm, layer:
         for backend in "model", "rtl", "cuda":
-            rejects(2, f"backend {backend} is another; add --backend tlm", *words, "--backend", backend)
+            rejects(2, f"backend {backend} is another one; use --backend tlm", *words, "--backend", backend)
         rejects(2, "no data for --check to compare", *words, "--backend", "tlm", "--check", "model")
-        rejects(2, "leave -o out", *words, "--backend", "tlm", "-o", "out.npy")
+        rejects(2, "leave out -o", *words, "--backend", "tlm", "-o", "out.npy")
     rejects(2, "is not an option", "train", "text", "-o", "out", "--timing-only")
 
 

@@ -295,12 +295,12 @@ def test_rejects_illegal_combinations():
     cases = [
         ("--scale nvfp4 --block 32", "block 32"),
         ("--block 64 --layout 2d", "block 64"),
-        ("--block 24", "block 24 does not go"),
-        ("--elem e1m2 --block 17", "block 17 does not go"),
+        ("--block 24", "block 24 does not work"),
+        ("--elem e1m2 --block 17", "block 17 does not work"),
         ("--rht on --rht-size 24", "--rht-size"),
         ("--rht on --rht-size 64 --scale fp32", "RHT size 64"),
-        ("--rht on --rht-size 64", "takes a multiple"),
-        ("--rht-mask 0x100000000 --rht on --rht-size 32", "mask of 32 bits"),
+        ("--rht on --rht-size 64", "must be a multiple"),
+        ("--rht-mask 0x100000000 --rht on --rht-size 32", "more bits than the transform's 32 points"),
         ("--scale e8m0 --block 16", "block 16"),
         ("--scale e8m0 --rht bf16", "RHT"),
         ("--scale nvfp4 --rht on", "RHT integer"),
@@ -311,14 +311,14 @@ def test_rejects_illegal_combinations():
         ("--scale nvfp4 --scale-round up", "rounding up"),
         ("--scale-round 46", "rounding 46"),
         ("--scale fp32 --scale-round up", "rounding up"),
-        ("--scale e8m0 --tensor-exponent 3", "tensor exponent"),
+        ("--scale e8m0 --tensor-exponent 3", "no tensor exponent"),
         ("--tensor-exponent 32768", "--tensor-exponent"),
         ("--tensor-exponent -32769", "--tensor-exponent"),
         ("--rht-mask 0x10000", "--rht-mask"),
-        ("--rht-size 32", "--rht-size gives the points of a transform; there is none without --rht"),
-        ("--rht-size 16 --rht off", "without --rht"),
-        ("--rht-mask 1", "--rht-mask gives the signs of a transform; there is none without --rht"),
-        ("--rht-mask 1 --rht off", "without --rht"),
+        ("--rht-size 32", "--rht-size sets the points of a transform, but --rht is off; add --rht on"),
+        ("--rht-size 16 --rht off", "but --rht is off"),
+        ("--rht-mask 1", "--rht-mask sets the signs of a transform, but --rht is off; add --rht on"),
+        ("--rht-mask 1 --rht off", "but --rht is off"),
         ("--role x", "--role"),
         ("--pass fprop", "--pass"),
     ]
@@ -333,7 +333,7 @@ def test_rejects_impossible_recipes():
         ("--recipe ufp4", "--role"),
         ("--recipe ufp4 --role x", "--pass"),
         ("--recipe bf16 --role x --pass fprop", "bf16"),
-        ("--recipe ufp4 --role dy --pass fprop", "fprop takes"),
+        ("--recipe ufp4 --role dy --pass fprop", "fprop reads"),
         ("--recipe ufp4 --role w --pass wgrad", "wgrad"),
         ("--recipe ufp5 --role x --pass fprop", "ufp5"),
         ("--recipe ufp4 --role x --pass fprop --axis col", "--axis"),
@@ -380,10 +380,10 @@ def test_mixed_keeps_the_grid_of_each_block():
 def test_rejects_mixed_where_it_does_not_go():
     stand.write_npy("X.npy", stand.gaussian(20, 64))
     for case, words in (
-        ("--scale e8m0", "element mixed does not go with scale e8m0"),
-        ("--scale fp32", "element mixed does not go with scale fp32"),
-        ("--scale nvfp4 --scale-round 46", "scale rounding 46 does not go with"),
-        ("--block 32", "block 32 does not go with"),
+        ("--scale e8m0", "element mixed does not work with scale e8m0"),
+        ("--scale fp32", "element mixed does not work with scale fp32"),
+        ("--scale nvfp4 --scale-round 46", "scale rounding 46 does not work with"),
+        ("--block 32", "block 32 does not work with"),
     ):
         rejects(2, words, "quantize", "X.npy", *Q, "--elem", "mixed", *case.split())
 

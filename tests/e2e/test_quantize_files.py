@@ -23,7 +23,7 @@ def test_an_output_is_replaced_whole():
 def test_rejects_damaged_files():
     cases = [
         (stand.npy_bytes([[1.0, 2.0]])[:-1], "truncated: 7 bytes"),
-        (b"", "it is no .npy"),
+        (b"", "not a .npy file"),
         (stand.npy_bytes([[1]], "|u1"), "its element type is '|u1'; float32"),
         (stand.npy_bytes([[1]], "<i8"), "its elements are int64; float32"),
         (stand.npy_bytes([[1.0]], shape=(1,)), "it has 1 dimension;"),
@@ -69,7 +69,7 @@ def test_reads_only_the_tensor_that_is_named():
 def test_rejects_what_is_no_npy_before_it_reads_it():
     with open("X.npy", "wb") as file:
         file.truncate(16 << 30)
-    rejects(2, "it is no .npy file", "quantize", "X.npy", *Q, "--elem", "e1m2", under=LITTLE_MEMORY)
+    rejects(2, "not a .npy file", "quantize", "X.npy", *Q, "--elem", "e1m2", under=LITTLE_MEMORY)
 
 
 def test_rejects_a_name_behind_a_quantized_tensor():
@@ -77,7 +77,7 @@ def test_rejects_a_name_behind_a_quantized_tensor():
     passes("quantize", "X.npy", *Q, "--elem", "e1m2")
     rejects(
         2,
-        "a quantized tensor of this program is named without :LAYER",
+        "name a tensor that ufp4 quantize wrote without :LAYER",
         "dequantize",
         "Q.safetensors:codes",
         "-o",
@@ -168,7 +168,7 @@ def test_rejects_operands_that_are_none():
 def test_rejects_an_output_that_is_an_input_with_a_colon_in_its_name():
     stand.write_safetensors("w.safetensors", {}, {"a:b": ("F32", [1, 2], bytes(8)), "keep": ("F32", [1, 2], bytes(8))})
     for name in ("a:b", "keep"):
-        rejects(2, "is an input", "quantize", f"w.safetensors:{name}", "-o", "w.safetensors", "--elem", "e2m1")
+        rejects(2, "is also an input", "quantize", f"w.safetensors:{name}", "-o", "w.safetensors", "--elem", "e2m1")
 
 
 if __name__ == "__main__":

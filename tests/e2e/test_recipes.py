@@ -57,13 +57,13 @@ def test_train_in_larger_blocks_and_transforms():
 
 def test_rejects_transforms_that_do_not_fit_the_model():
     pathlib.Path("points.json").write_text('{"elem": "e1m2", "rht": "integer", "rht_size": 64}')
-    reject_train(2, "a transform of 64 points along 32 numbers", "--recipe", "points.json")
+    reject_train(2, "a transform of 64 points does not divide 32", "--recipe", "points.json")
     reject_train(3, "RHT size 64", "--recipe", "points.json", "--backend", "rtl")
 
 
 def test_rejects_suffixes():
-    reject_train(2, "--recipe ufp4/rth=none: a suffix is", "--recipe", "ufp4/rth=none")
-    reject_train(2, "is there twice", "--recipe", "ufp4/rht=wgrad+dgrad,ufp4/rht=dgrad+wgrad")
+    reject_train(2, "--recipe ufp4/rth=none: a suffix must be", "--recipe", "ufp4/rth=none")
+    reject_train(2, "is given twice", "--recipe", "ufp4/rht=wgrad+dgrad,ufp4/rht=dgrad+wgrad")
     reject_train(2, "'ufp5' is not one of", "--recipe", "ufp5/rht=none")
 
 

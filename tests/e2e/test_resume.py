@@ -49,8 +49,8 @@ def test_ends_in_the_same_files():
     words = [*TINY, "--steps", "100", "--seeds", "2", "--recipe", "bf16,ufp4,nvfp4"]
     passes("train", text, "-o", whole, *words)
     status, err = interrupt(signal.SIGINT, "train", text, "-o", part, *words)
-    check(status == 130 and err == "ufp4 train: interrupted; --resume goes on with it\n", status, repr(err))
-    rejects(2, "--resume goes on", "train", text, "-o", part, *words)
+    check(status == 130 and err == "ufp4 train: interrupted; --resume continues it\n", status, repr(err))
+    rejects(2, "--resume continues", "train", text, "-o", part, *words)
     rejects(2, "seed is 0, not 7", "train", text, "-o", part, *words, "--resume", "--seed", "7")
     rejects(2, "seed is 0, not 7", "train", text, "-o", part, *words, "--seed", "7")
     stops = 1
@@ -89,12 +89,12 @@ def test_rejects_a_folder_where_another_process_trains():
     while not os.path.exists(os.path.join(out, "runs", "settings.json")):
         time.sleep(0.01)
     try:
-        refuses(2, "another process works there", *words)
-        refuses(2, "another process works there", *words, "--resume")
+        refuses(2, "another process is using this folder", *words)
+        refuses(2, "another process is using this folder", *words, "--resume")
     finally:
         process.kill()
         process.wait()
-    rejects(2, "--resume goes on", *words)
+    rejects(2, "--resume continues", *words)
 
 
 def test_measures_as_much_as_before():
@@ -108,7 +108,7 @@ def test_says_that_the_program_was_rebuilt():
     text, out = write_text(), "out"
     words = ["train", text, "-o", out, *shape_with("--steps"), "--steps", "100000"]
     check(interrupt(signal.SIGINT, *words)[0] == 130, "interrupted")
-    said = "another build of the program began it"
+    said = "another build of the program started this experiment"
     status, err = interrupt(signal.SIGINT, *words, "--resume")
     check(status == 130 and said not in err, status, err)
     program = stand.PROGRAM
@@ -158,9 +158,9 @@ def test_says_what_to_remove_of_a_damaged_checkpoint():
     if not os.path.exists(runs):
         raise Skipped("it had ended before it could be stopped")
     os.truncate(os.path.join(runs, "bf16-0-at-end.safetensors"), 1000)
-    rejects(2, "without bf16-0.csv that run is made again", *words, "--resume")
+    rejects(2, "remove bf16-0.csv to repeat that run", *words, "--resume")
     os.remove(os.path.join(runs, "bf16-0-at-end.safetensors"))
-    rejects(2, "without bf16-0.csv that run is made again", *words, "--resume")
+    rejects(2, "remove bf16-0.csv to repeat that run", *words, "--resume")
     os.remove(os.path.join(runs, "bf16-0.csv"))
     passes(*words, "--resume")
     check(all_files(whole) == all_files(out), "files differ")
@@ -179,7 +179,7 @@ def test_a_checkpoint_that_is_cut_is_as_none():
         raise Skipped("it could not be stopped amid the run")
     data = pathlib.Path(part, checkpoint).read_bytes()
     pathlib.Path(part, checkpoint).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    rejects(2, f"without {part}/{checkpoint} that run is made again", "train", text, "-o", part, *words, "--resume")
+    rejects(2, f"remove {part}/{checkpoint} to repeat that run", "train", text, "-o", part, *words, "--resume")
     for size in (0, len(data) // 2, len(data) - 1):
         out = shutil.copytree(part, f"out{size}")
         pathlib.Path(out, checkpoint).write_bytes(data[:size])
@@ -224,7 +224,7 @@ def test_goes_on_where_rows_of_a_rank_are_elsewhere():
     if "built without MPI" in done.stderr:
         raise Skipped("the program was built without MPI")
     check(
-        done.returncode == 3 and "its rows are not in out/runs; --resume goes on" in done.stderr,
+        done.returncode == 3 and "its rows are not in out/runs; --resume continues" in done.stderr,
         done.returncode,
         done.stderr,
     )
@@ -247,7 +247,7 @@ def test_over_ranks_writes_the_same_files():
     check(done.status == 0 and done.err.count("\n") == 1 and "UFP4_PYTHON" in done.err, "one rank says:", done)
     check(all_files(one) == all_files(two) and len(all_files(two)) == 3, "files differ")
     done = stand.run("train", text, "-o", two, *words, "--capture", under=mpirun)
-    check(done.status == 2 and "--capture is of one process" in done.err, done)
+    check(done.status == 2 and "--capture needs a single process" in done.err, done)
 
 
 def test_a_signal_ends_python_too():
@@ -271,7 +271,7 @@ def test_a_signal_ends_python_too():
     program.terminate()
     errors = program.communicate(timeout=600)[1]
     check(
-        (program.returncode, errors) == (143, "ufp4 train: terminated; what Python tells is missing\n"),
+        (program.returncode, errors) == (143, "ufp4 train: terminated; the report is incomplete\n"),
         program.returncode,
         errors,
     )

@@ -80,19 +80,21 @@ def test_drams_take_the_cycles_of_the_core():
             "--backend",
             "tlm",
         )
-    rejects(2, "--dram is of a simulated core, and backend model is none", *words[:5], "--dram", "hbm3")
+    rejects(2, "--dram needs a simulated core, which backend model is not", *words[:5], "--dram", "hbm3")
 
 
 def test_rejects_what_only_the_simulator_has():
     operands()
     for backend in BACKENDS:
-        rejects(2, "it has no random back-pressure", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--stall", "3")
         rejects(
-            2, "--trace is of the core's signals", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--trace", "t.fst"
+            2, "does not support random back-pressure", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--stall", "3"
+        )
+        rejects(
+            2, "--trace writes the core's signals", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--trace", "t.fst"
         )
         rejects(
             2,
-            f"--timeline is of rtl and tlm, and backend {backend} is another",
+            f"--timeline needs backend rtl or tlm, not {backend}",
             "gemm",
             *AB,
             "-o",
@@ -102,7 +104,7 @@ def test_rejects_what_only_the_simulator_has():
             "--timeline",
             "t.json",
         )
-        rejects(2, "--timing-only is of the timed model", "gemm", *AB, "--backend", backend, "--timing-only")
+        rejects(2, "--timing-only needs the timed model", "gemm", *AB, "--backend", backend, "--timing-only")
         rejects(
             3,
             f"{backend}: no interrupt within",

@@ -110,7 +110,7 @@ def test_an_exploration_of_one_case():
     for name in ("out/explore.json", "../" + os.path.basename(os.getcwd()) + "/out/explore.json"):
         rejects(
             2,
-            f"{name}: is of -o out; name another file",
+            f"{name}: -o out writes a file of this name; name another",
             "explore",
             "s.csv",
             "-o",
@@ -122,7 +122,7 @@ def test_an_exploration_of_one_case():
         )
     rejects(
         2,
-        "--timeline is of one case, and there are 2",
+        "--timeline needs a single case, and there are 2",
         "explore",
         "s.csv",
         "-o",
@@ -172,14 +172,25 @@ def test_training_of_one_run():
         "32",
     ]
     os.mkdir("out")
-    rejects(2, "out/train.json: is of -o out", *["out/train.json" if word == "t.json" else word for word in words])
-    rejects(2, "--timeline is of one run", *words, "--seeds", "2", "--no-control")
+    rejects(
+        2,
+        "out/train.json: -o out writes a file of this name",
+        *["out/train.json" if word == "t.json" else word for word in words],
+    )
+    rejects(2, "--timeline needs a single run", *words, "--seeds", "2", "--no-control")
     on_host = ["bf16" if word == "ufp4" else word for word in words]
-    rejects(2, "--recipe bf16 runs on the host: leave --timeline out", *on_host, "--seeds", "1", "--no-control")
+    rejects(
+        2,
+        "--recipe bf16 does not quantize and runs on the host; leave out --timeline",
+        *on_host,
+        "--seeds",
+        "1",
+        "--no-control",
+    )
     passes(*words, "--seeds", "1", "--no-control", "--dram", "none")
     read("t.json")
     done = passes(*words, "--seeds", "1", "--no-control", "--config", "small", "--mem-bandwidth", "1")
-    check("ufp4 train: t.json: ends at cycle " in done.err, f"cut off, and says {done.err!r}")
+    check("ufp4 train: t.json: the timeline ends at cycle " in done.err, f"cut off, and says {done.err!r}")
 
 
 @slow
@@ -200,7 +211,9 @@ def test_a_long_one_is_cut_off():
         "3",
     ]
     whole = passes(*words, "--timeline", "t.json")
-    check(whole.err.startswith("ufp4 gemm: t.json: ends at cycle ") and whole.err.count("\n") == 1, whole.err)
+    check(
+        whole.err.startswith("ufp4 gemm: t.json: the timeline ends at cycle ") and whole.err.count("\n") == 1, whole.err
+    )
     other, tracks = read("t.json")
     last = max(event["ts"] + event["dur"] for events in tracks.values() for event in events)
     check_equal(int(other["cut_off_at_cycle"]), last, "last cycle")
@@ -217,7 +230,7 @@ def test_refused_where_it_cannot_be():
     rejects(2, "No such file or directory", *words, "--timeline", "no/t.json")
     rejects(
         2,
-        "--timeline is of a simulated core, and backend model is none",
+        "--timeline needs a simulated core, which backend model is not",
         "gemm",
         *AB,
         "-o",
@@ -229,7 +242,7 @@ def test_refused_where_it_cannot_be():
     os.rename("A.safetensors", "A.json")
     rejects(
         2,
-        "the host quantizes (tiny has no QUANT engine): leave --timeline out",
+        "--timeline: the host quantizes (tiny has no QUANT engine), so there is nothing to write; leave out --timeline",
         "quantize",
         "X.npy",
         "-o",
@@ -244,7 +257,16 @@ def test_refused_where_it_cannot_be():
         "t.json",
     )
     rejects(
-        2, "is an input", "gemm", "A.json", "B.safetensors", "--backend", "tlm", "--timing-only", "--timeline", "A.json"
+        2,
+        "is also an input",
+        "gemm",
+        "A.json",
+        "B.safetensors",
+        "--backend",
+        "tlm",
+        "--timing-only",
+        "--timeline",
+        "A.json",
     )
 
 

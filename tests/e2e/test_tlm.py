@@ -85,7 +85,7 @@ def test_training_has_the_losses_of_the_model():
 def test_a_demo_says_where_the_host_quantizes():
     words = [*demo(), "--backend", "tlm", "--config", "small", "--recipe"]
     check_equal(passes(*words, "ufp4").err, "", "the core quantizes")
-    told = "ufp4 demo: recipe nvfp4: the host quantizes for tlm: QUANT makes no nvfp4 scales"
+    told = "ufp4 demo: recipe nvfp4: the host quantizes for tlm: QUANT does not make nvfp4 scales"
     check(passes(*words, "nvfp4").err.startswith(told), "the host quantizes")
 
 

@@ -107,16 +107,16 @@ TEST(quantize_says_what_is_wrong) {
   check_bits(0, ufp4_quantize_check(&in, &how, &message), UFP4_OK, "a good one");
   in.cols = UFP4_MAX_DIM + 1;
   check_bits(1, ufp4_quantize_check(&in, &how, &message), UFP4_ERROR_ARGUMENT, "too wide");
-  check_that(1, strstr(message.text, "3 x 1048577; rows and columns go from 1") != NULL, "'%s'",
-             message.text);
+  check_that(1, strstr(message.text, "3 x 1048577; rows and columns must be from 1") != NULL,
+             "'%s'", message.text);
   how.exponent_given = 1;
   how.exponent = 40000;
   check_bits(2, ufp4_quantize_check(&f32, &how, &message), UFP4_ERROR_ARGUMENT, "exponent");
-  check_that(2, strstr(message.text, "tensor exponent 40000; it goes from") != NULL, "'%s'",
+  check_that(2, strstr(message.text, "tensor exponent is 40000; it must be from") != NULL, "'%s'",
              message.text);
   how = (ufp4_quantize_t){.scale = UFP4_SCALE_E8M0};
   check_bits(3, ufp4_quantize_check(&f32, &how, &message), UFP4_ERROR_ARGUMENT, "rounding");
-  check_that(3, strstr(message.text, "scale rounding rne does not go with") != NULL, "'%s'",
+  check_that(3, strstr(message.text, "scale rounding rne does not work with") != NULL, "'%s'",
              message.text);
   check_bits(4, ufp4_quantize_check(NULL, &how, NULL), UFP4_ERROR_ARGUMENT, "no message");
 }

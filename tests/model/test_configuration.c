@@ -145,33 +145,33 @@ TEST(rejects_what_says_no_configuration) {
       {"8x16-64x128-c16-b64-q16-", "no configuration is called"},
       {"8x16-64x128-c16-b64-q16-fp32x", "no configuration is called"},
       {"8x16-64x128-c16-b64-q16-fpga-fp32", "no configuration is called"},
-      {"rows=8:cols", "no KEY=VALUE is 'cols'"},
-      {"rows=8:", "no KEY=VALUE is ''"},
-      {"rows=8:rows=9", "given twice is 'rows'"},
-      {"bus=64:bus_bytes=32", "given twice is 'bus_bytes'"},
-      {"bus_bytes=64:rows=8:bus=64", "given twice is 'bus'"},
-      {"tile=128x256:tile_rows=4", "given twice is 'tile_rows'"},
-      {"tile=128x256:tile_cols=4", "given twice is 'tile_cols'"},
-      {"tile_cols=4:tile=128x256", "given twice is 'tile'"},
-      {"tile=128x128:tile=128x128", "given twice is 'tile'"},
-      {"target=asic:simulated=fpga", "given twice is 'simulated'"},
+      {"rows=8:cols", "KEY=VALUE is needed, not 'cols'"},
+      {"rows=8:", "KEY=VALUE is needed, not ''"},
+      {"rows=8:rows=9", "there is a second value for 'rows'"},
+      {"bus=64:bus_bytes=32", "there is a second value for 'bus_bytes'"},
+      {"bus_bytes=64:rows=8:bus=64", "there is a second value for 'bus'"},
+      {"tile=128x256:tile_rows=4", "there is a second value for 'tile_rows'"},
+      {"tile=128x256:tile_cols=4", "there is a second value for 'tile_cols'"},
+      {"tile_cols=4:tile=128x256", "there is a second value for 'tile'"},
+      {"tile=128x128:tile=128x128", "there is a second value for 'tile'"},
+      {"target=asic:simulated=fpga", "there is a second value for 'simulated'"},
       {"rows=8x8", "rows takes a whole number below 2^20, not '8x8'"},
       {"rows=", "below 2^20, not ''"},
       {"rows=-1", "below 2^20, not '-1'"},
       {"rows= 8", "below 2^20, not ' 8'"},
-      {"rows=4..8", "rows takes a whole number, and ranges in explore alone, not '4..8'"},
-      {"tile=128", "tile takes outputs as 128x256, not '128'"},
-      {"tile=128X256", "tile takes outputs as 128x256, not '128X256'"},
+      {"rows=4..8", "rows takes a whole number (ranges only in ufp4 explore), not '4..8'"},
+      {"tile=128", "tile takes a size in outputs such as 128x256, not '128'"},
+      {"tile=128X256", "tile takes a size in outputs such as 128x256, not '128X256'"},
       {"rows=99999999999999999999", "below 2^20, not '999"},
       {"contract=i8", "contract takes exact|fp32|nv, not 'i8'"},
       {"rows=8:formats=int4", "formats takes all|e2m1|uniform|e1m2, not 'int4'"},
       {"simulated=asci", "simulated takes asic|fpga|simulator, not 'asci'"},
-      {"row=8", "are known, not 'row'"}};
+      {"row=8", "formats and target, not 'row'"}};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     rejects((int64_t)i, texts[i][0], UFP4_ERROR_ARGUMENT, texts[i][1]);
   char text[600] = "rows=";
   memset(text + 5, '1', sizeof text - 6);
-  rejects(100, text, UFP4_ERROR_ARGUMENT, "too long");
+  rejects(100, text, UFP4_ERROR_ARGUMENT, "longer than 255 characters");
 }
 
 // An operand of mixed elements has blocks of both kinds, so a core of uniform formats alone must

@@ -276,7 +276,7 @@ TEST(rejects_names_that_lead_to_no_file) {
   static const char *const links[][2] = {
       {"self", "self"}, {"null", "/dev/null"}, {"folder", "."}, {"lost", "nowhere/file"}};
   static const char *const words[] = {"too many symbolic links", "device or stream",
-                                      "leads to what is no regular file",
+                                      "links to something that is not a regular file",
                                       "No such file or directory"};
   static const char *const names[] = {"self", "null", "folder", "lost"};
   char *target;
@@ -292,7 +292,7 @@ TEST(rejects_names_that_lead_to_no_file) {
   check_bits(4, file_target("/proc/self/fd/1", &target, &message), UFP4_ERROR_IO, "a stream");
   check_message(4, &message, "device or stream");
   check_bits(5, file_target(folder, &target, &message), UFP4_ERROR_IO, "a folder");
-  check_message(5, &message, "is there already, and is no regular file");
+  check_message(5, &message, "already exists and is not a regular file");
   remove_folder(0, names, 4);
 }
 

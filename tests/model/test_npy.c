@@ -216,7 +216,7 @@ TEST(rejects_every_truncation) {
   for (size_t size = 0; size < whole.size; size++) {
     npy_t cut = whole;
     cut.size = size;
-    check_refused((int64_t)size, &cut, size < 12 ? "no .npy" : "truncated");
+    check_refused((int64_t)size, &cut, size < 12 ? "not a .npy file" : "truncated");
   }
 }
 
@@ -226,7 +226,7 @@ TEST(rejects_types_shapes_and_sizes) {
     size_t size;
     const char *words;
   } files[] = {
-      {"<f4", "(2, 3)", 25, "left over"},
+      {"<f4", "(2, 3)", 25, "extra bytes after the data"},
       {"<i4", "(2, 3)", 24, "<i4"},
       {"|u1", "(2, 3)", 24, "type is '|u1'; float32, float16, float64 or bfloat16 is needed"},
       {"<c8", "(2, 3)", 24, "<c8"},
@@ -258,29 +258,32 @@ TEST(rejects_types_shapes_and_sizes) {
 
 TEST(rejects_damaged_headers) {
   static const char *const texts[][2] = {
-      {"", "no Python dictionary"},
+      {"", "not a Python dictionary"},
       {"{", "not 'key': value"},
       {"{}", "'descr' is missing"},
-      {"descr", "no Python dictionary"},
+      {"descr", "not a Python dictionary"},
       {"{'descr': '<f4', 'fortran_order': False}", "'shape' is missing"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)", "'shape' has neither"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} x", "behind the dictionary"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "'shape' is no tuple"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}", "'shape' is no tuple"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)", "'shape' is not followed by"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)} x",
+       "more text after the dictionary"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "'shape' is not a tuple"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3)}", "'shape' is not a tuple"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 3)}",
-       "'shape' is no tuple"},
-      {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", "'fortran_order' is neither"},
+       "'shape' is not a tuple"},
+      {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}",
+       "'fortran_order' is not True or False"},
       {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
-       "'descr' is unknown, or there twice"},
+       "'descr' is unknown or given twice"},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}",
-       "'descr' is no short text"},
-      {"{'descr': '<f4\\x', 'fortran_order': False, 'shape': (2, 3)}", "'descr' is no short text"},
+       "'descr' is not a short string"},
+      {"{'descr': '<f4\\x', 'fortran_order': False, 'shape': (2, 3)}",
+       "'descr' is not a short string"},
       {"{'descr': 'a very long name of a type', 'fortran_order': False, 'shape': (2, 3)}",
-       "'descr' is no short text"},
+       "'descr' is not a short string"},
       {"{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': (2, 3)}",
-       "'fortran_order' is unknown, or there twice"},
+       "'fortran_order' is unknown or given twice"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}",
-       "'shape' is unknown, or there twice"},
+       "'shape' is unknown or given twice"},
       {"{'descr': '<f4', 'shape': (2, 3)}", "'fortran_order' is missing"},
       {"{'fortran_order': False, 'shape': (2, 3)}", "'descr' is missing"},
       {"{'colour': 'red', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",

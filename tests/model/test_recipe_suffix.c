@@ -168,12 +168,13 @@ TEST(rejects_suffixes_that_are_none) {
 }
 
 TEST(rejects_what_the_recipe_cannot_have) {
-  static const char *const cases[][2] = {{"bf16/rht=none", "quantizes nothing"},
-                                         {"fp32/sr=none", "quantizes nothing"},
-                                         {"mxfp4-rht/rht=fprop", "does not quantize"},
-                                         {"mxfp4-rht/sr=fprop+wgrad", "does not quantize"},
-                                         {"ufp4/sr=fprop", "dy does not enter fprop"},
-                                         {"mxfp4-rht/rht=none/sr=x", "none, or fprop"}};
+  static const char *const cases[][2] = {
+      {"bf16/rht=none", "does not quantize, so it takes no suffix"},
+      {"fp32/sr=none", "does not quantize, so it takes no suffix"},
+      {"mxfp4-rht/rht=fprop", "does not quantize"},
+      {"mxfp4-rht/sr=fprop+wgrad", "does not quantize"},
+      {"ufp4/sr=fprop", "rounds only dy stochastically, which is not an operand of fprop"},
+      {"mxfp4-rht/rht=none/sr=x", "none, or by fprop"}};
   for (int i = 0; i < 6; i++) {
     const char *suffix = ufp4_recipe_suffix(cases[i][0]);
     char base[32];

@@ -102,12 +102,12 @@ static ufp4_status_t refuse(ufp4_message_t *message, const char *text, const cha
 static ufp4_status_t refuse_value(ufp4_message_t *message, const char *text, const parameter_t *key,
                                   const char *value) {
   const char *number = strstr(value, "..") == NULL ? "a whole number below 2^20"
-                                                   : "a whole number, and ranges in explore alone";
+                                                   : "a whole number (ranges only in ufp4 explore)";
   char what[128];
   size_t used = (size_t)snprintf(what, sizeof what, "%s takes ", key->name);
   if (key->words == NULL)
     used += (size_t)snprintf(what + used, sizeof what - used, "%s",
-                             key->second != 0 ? "outputs as 128x256" : number);
+                             key->second != 0 ? "a size in outputs such as 128x256" : number);
   for (uint32_t i = 0; i < key->count && used < sizeof what; i++)
     used +=
         (size_t)snprintf(what + used, sizeof what - used, "%s%s", i > 0 ? "|" : "", key->words[i]);
@@ -118,27 +118,27 @@ static ufp4_status_t refuse_value(ufp4_message_t *message, const char *text, con
 static ufp4_status_t read_parameter(const char *text, char *word, parse_t *parse,
                                     ufp4_message_t *message) {
   char *value = strchr(word, '=');
-  if (value == NULL) return refuse(message, text, "no KEY=VALUE is", word);
+  if (value == NULL) return refuse(message, text, "KEY=VALUE is needed, not", word);
   *value++ = '\0';
   for (unsigned i = 0; i < KEYS; i++) {
     if (strcmp(word, keys[i].name) != 0) continue;
-    if (parse->given & keys[i].says) return refuse(message, text, "given twice is", word);
+    if (parse->given & keys[i].says)
+      return refuse(message, text, "there is a second value for", word);
     parse->given |= keys[i].says;
     if (keys[i].second != 0) parse->tiled = 1;
     if (read_value(&keys[i], value, parse)) return UFP4_OK;
     return refuse_value(message, text, &keys[i], value);
   }
-  return refuse(
-      message, text,
-      "rows, cols, tile, tile_rows, tile_cols, chunk, bus, quant, mixed, lanes, contract, "
-      "formats and target are known, not",
-      word);
+  return refuse(message, text,
+                "the keys are rows, cols, tile, tile_rows, tile_cols, chunk, bus, quant, mixed, "
+                "lanes, contract, formats and target, not",
+                word);
 }
 
 static ufp4_status_t parse_text(const char *text, parse_t *parse, ufp4_message_t *message) {
   char copy[256], *at = copy;
   if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
-    return refuse(message, text, "too long", NULL);
+    return refuse(message, text, "longer than 255 characters", NULL);
   for (;;) {
     char *end = strchr(at, ':');
     if (end != NULL) *end = '\0';
@@ -231,7 +231,8 @@ static ufp4_status_t refuse_name(ufp4_message_t *message, const char *name) {
     if (snprintf(names + length, room, "%s%s", before, known[i].name) >= (int)room) break;
   }
   ufp4_message_set(message,
-                   "no configuration is called '%s'; rows=8:cols=16 makes one, and there are %s",
+                   "no configuration is called '%s'; there are %s, or parameters such as "
+                   "rows=8:cols=16",
                    name, names);
   return UFP4_ERROR_ARGUMENT;
 }

@@ -82,11 +82,11 @@ ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *messa
   *target = strdup(path);
   while (*target != NULL && links++ < MAX_LINKS && follow(target, &about)) continue;
   if (*target == NULL) return file_fail(path, "create", message);
-  const char *fault = is_special(*target)      ? "it is a device or stream, or leads to one"
+  const char *fault = is_special(*target)      ? "it is, or links to, a device or stream"
                       : links > MAX_LINKS      ? "too many symbolic links"
                       : S_ISREG(about.st_mode) ? NULL
-                      : links == 1             ? "it is there already, and is no regular file"
-                                               : "it leads to what is no regular file";
+                      : links == 1             ? "it already exists and is not a regular file"
+                                               : "it links to something that is not a regular file";
   if (fault == NULL) return UFP4_OK;
   ufp4_message_set(message, "%s: cannot write: %s", path, fault);
   free(*target);

@@ -12,7 +12,7 @@ const char *ufp4_status_string(ufp4_status_t status) {
     case UFP4_ERROR_MEMORY:
       return "out of memory";
     case UFP4_ERROR_IO:
-      return "a file's name is at fault";
+      return "the file cannot be opened";
     case UFP4_ERROR_FORMAT:
       return "malformed file";
     case UFP4_ERROR_DEVICE:
@@ -22,7 +22,7 @@ const char *ufp4_status_string(ufp4_status_t status) {
     case UFP4_ERROR_TIMEOUT:
       return "timed out";
     case UFP4_ERROR_STORAGE:
-      return "a file could not be read or written whole";
+      return "a file could not be read or written completely";
   }
   return "unknown status";
 }

@@ -27,19 +27,22 @@ static ufp4_status_t check_operands(const ufp4_operand_t *a, const ufp4_operand_
 static ufp4_status_t check_stride(const char *what, const void *data, int64_t ld, int64_t n,
                                   ufp4_message_t *message) {
   if (data == NULL || ld >= n) return UFP4_OK;
-  ufp4_message_set(message, "%s: rows are %lld elements apart; D has N = %lld columns", what,
+  ufp4_message_set(message, "%s: the leading dimension is %lld; it must be at least N = %lld", what,
                    (long long)ld, (long long)n);
   return UFP4_ERROR_ARGUMENT;
 }
 
 static ufp4_status_t check_options(const ufp4_gemm_t *how, int64_t n, ufp4_message_t *message) {
   if ((unsigned)how->d_dtype >= UFP4_DTYPE_COUNT) {
-    ufp4_message_set(message, "unknown type %u of D", (unsigned)how->d_dtype);
+    ufp4_message_set(message, "d_dtype is %u; it must be a value of ufp4_dtype_t",
+                     (unsigned)how->d_dtype);
     return UFP4_ERROR_ARGUMENT;
   }
   if (how->threads < 0 || (unsigned)how->kernel >= UFP4_KERNEL_COUNT) {
-    ufp4_message_set(message, "%d threads and kernel %u; threads are 0 or more, kernels under %d",
-                     how->threads, (unsigned)how->kernel, UFP4_KERNEL_COUNT);
+    ufp4_message_set(
+        message,
+        "threads is %d and kernel is %u; threads must be 0 or more, and kernel less than %d",
+        how->threads, (unsigned)how->kernel, UFP4_KERNEL_COUNT);
     return UFP4_ERROR_ARGUMENT;
   }
   ufp4_status_t status = check_stride("C", how->c, how->c_ld, n, message);
@@ -50,11 +53,14 @@ static ufp4_status_t check_options(const ufp4_gemm_t *how, int64_t n, ufp4_messa
 static ufp4_status_t check_sums(const ufp4_gemm_t *how, ufp4_message_t *message) {
   const int i64 = how->d_dtype == UFP4_DTYPE_I64;
   if (how->contract != UFP4_CONTRACT_EXACT && (i64 || how->accumulate != NULL)) {
-    ufp4_message_set(message, "unrounded sums, as D or added first, go with contract exact alone");
+    ufp4_message_set(
+        message,
+        "unrounded sums (a D of type i64, or sums to accumulate onto) need contract exact");
     return UFP4_ERROR_ARGUMENT;
   }
   if (i64 && (how->c != NULL || how->alpha != 1.0f)) {
-    ufp4_message_set(message, "D of unrounded sums (i64) takes no C, and no alpha but 1");
+    ufp4_message_set(message,
+                     "a D of type i64 holds unrounded sums: leave out C, and set alpha to 1");
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;
@@ -65,13 +71,15 @@ static ufp4_status_t check_sums(const ufp4_gemm_t *how, ufp4_message_t *message)
 static ufp4_status_t check_wide(const ufp4_operand_t *a, const ufp4_operand_t *b,
                                 const ufp4_gemm_t *how, ufp4_message_t *message) {
   if (a->half != b->half) {
-    ufp4_message_set(message, "one operand has a transform of 32 points, the other has not");
+    ufp4_message_set(
+        message,
+        "one operand has a transform of 32 points and the other does not; both must have the same");
     return UFP4_ERROR_ARGUMENT;
   }
   if (!ufp4_operand_is_wide(a) && !ufp4_operand_is_wide(b)) return UFP4_OK;
   if (how->contract == UFP4_CONTRACT_EXACT) return UFP4_OK;
   ufp4_message_set(message,
-                   "blocks over 16 and transforms of 32 points go with the contract exact alone");
+                   "blocks larger than 16 and transforms of 32 points need contract exact");
   return UFP4_ERROR_ARGUMENT;
 }
 
@@ -83,9 +91,8 @@ static ufp4_status_t check_nv(const ufp4_operand_t *a, const ufp4_operand_t *b,
   if (how->contract != UFP4_CONTRACT_NV || how->c == NULL) return UFP4_OK;
   if (how->alpha == 1.0f && a->exponent + b->exponent == 0 && !scaled) return UFP4_OK;
   ufp4_message_set(message,
-                   "with contract nv the sums begin with C: alpha and both tensor scales must be "
-                   "1, and the tensor "
-                   "exponents add up to 0");
+                   "contract nv starts the sums with C, so with C alpha and both tensor scales "
+                   "must be 1, and the tensor exponents must add up to 0");
   return UFP4_ERROR_ARGUMENT;
 }
 
@@ -94,7 +101,7 @@ ufp4_status_t ufp4_gemm_check(const ufp4_operand_t *a, const ufp4_operand_t *b,
   ufp4_status_t status = check_operands(a, b, message);
   if (status != UFP4_OK) return status;
   if (how == NULL) {
-    ufp4_message_set(message, "no options");
+    ufp4_message_set(message, "how is NULL");
     return UFP4_ERROR_ARGUMENT;
   }
   status = check_options(how, b->rows, message);

@@ -341,8 +341,8 @@ ufp4_status_t check_inside(const char *backend, const ufp4_descriptor_t *descrip
       check_bus(descriptor, memory) == UFP4_CORE_STATUS_OK)
     return UFP4_OK;
   ufp4_message_set(message,
-                   "%s: job %u reads or writes outside of device memory; the timed model has no "
-                   "bus errors, the backend rtl has",
+                   "%s: job %u reads or writes outside of device memory; the timed model does not "
+                   "simulate bus errors, backend rtl does",
                    backend, descriptor->header.job);
   return UFP4_ERROR_UNSUPPORTED;
 }

@@ -66,39 +66,89 @@ static void list_names(unsigned set, const char *const *names, unsigned count, c
   }
 }
 
+static uint32_t rows_of_scale(const search_t *search) {
+  uint32_t rows = 0;
+  for (unsigned r = 0; r < search->count; r++)
+    rows |= (uint32_t)(cell(search, r, 0) == search->scale_value) << r;
+  return rows;
+}
+
 static ufp4_status_t start(search_t *search, unsigned scale) {
   if (scale >= UFP4_SCALE_COUNT) {
-    ufp4_message_set(search->message, "unknown scale format %u", scale);
+    ufp4_message_set(search->message, "scale is %u; it must be a value of ufp4_scale_t", scale);
     return UFP4_ERROR_ARGUMENT;
   }
   search->scale_value = scale;
   search->scale = scale_names[scale];
-  for (unsigned r = 0; r < search->count; r++)
-    search->left |= cell(search, r, 0) == scale ? 1u << r : 0;
+  search->left = rows_of_scale(search);
   return UFP4_OK;
 }
 
-// Keeps the rows that fit this value, too. If there is none, the message lists the fields from @p
-// before on, which were checked first.
+// Returns whether a row allows the values of all fields before @p end, except that of @p except.
+static int row_allows(const search_t *search, unsigned row, const field_t *fields,
+                      const field_t *end, const field_t *except) {
+  for (const field_t *field = fields; field < end; field++) {
+    if (field != except && !(cell(search, row, field->offset) >> field->value & 1)) return 0;
+  }
+  return 1;
+}
+
+// Lists the fields before @p missing whose values exclude the remaining rows that allow its value:
+// those that do so alone, or if there are none, all.
+static void name_reasons(const search_t *own, const field_t *fields, const field_t *missing,
+                         char *text, size_t size) {
+  for (int alone = 1; alone >= 0; alone--) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (const field_t *field = fields; field < missing && used < size; field++) {
+      unsigned matters = 0;
+      for (unsigned r = 0; r < own->count; r++)
+        matters |= own->left >> r & 1 & cell(own, r, missing->offset) >> missing->value &
+                   ~(cell(own, r, field->offset) >> field->value) &
+                   (unsigned)(!alone || row_allows(own, r, fields, missing, field));
+      if (matters)
+        used += (size_t)snprintf(text + used, size - used, ", %s %s", field->what,
+                                 field->names[field->value]);
+    }
+    if (used != 0) return;
+  }
+}
+
+// Returns the set of scales that allow the value of @p field and of all fields before it.
+static unsigned other_scales(const search_t *search, const field_t *fields, const field_t *field) {
+  unsigned scales = 0;
+  for (unsigned r = 0; r < search->count; r++)
+    scales |= (unsigned)row_allows(search, r, fields, field + 1, NULL) << cell(search, r, 0);
+  return scales;
+}
+
+// Names @p field, the values before it that exclude its value, the values that are left, and if
+// the scale alone excludes it, other scales.
+static ufp4_status_t refuse(const search_t *search, const field_t *field, const field_t *before) {
+  char right[64], rest[128] = "", given[16], scales[64] = "";
+  const int named = field->value < field->count;
+  search_t all = *search;
+  all.left = rows_of_scale(search);
+  list_names(values_left(search, field->offset), field->names, field->count, right, sizeof right);
+  if (named) name_reasons(&all, before, field, rest, sizeof rest);
+  if (named && rest[0] == '\0')
+    list_names(other_scales(search, before, field), scale_names, UFP4_SCALE_COUNT, scales,
+               sizeof scales);
+  snprintf(given, sizeof given, "%d", field->number);
+  ufp4_message_set(search->message, "%s %s does not work with scale %s%s; use %s%s%s", field->what,
+                   named ? field->names[field->value] : given, search->scale, rest, right,
+                   scales[0] != '\0' ? ", or scale " : "", scales);
+  return UFP4_ERROR_ARGUMENT;
+}
+
+// Keeps the rows that fit this value, too. If there is none, the message names the fields from @p
+// before on that exclude it.
 static ufp4_status_t narrow(search_t *search, const field_t *field, const field_t *before) {
   uint32_t fit = 0;
   for (unsigned r = 0; r < search->count && field->value < field->count; r++) {
     fit |= (search->left >> r & 1 & cell(search, r, field->offset) >> field->value) << r;
   }
-  if (fit == 0) {
-    char right[64], rest[128] = "", given[16];
-    size_t used = 0;
-    list_names(values_left(search, field->offset), field->names, field->count, right, sizeof right);
-    for (; before < field && used < sizeof rest; before++) {
-      used += (size_t)snprintf(rest + used, sizeof rest - used, ", %s %s", before->what,
-                               before->names[before->value]);
-    }
-    snprintf(given, sizeof given, "%d", field->number);
-    ufp4_message_set(search->message, "%s %s does not go with scale %s%s; here it is %s",
-                     field->what, field->value < field->count ? field->names[field->value] : given,
-                     search->scale, rest, right);
-    return UFP4_ERROR_ARGUMENT;
-  }
+  if (fit == 0) return refuse(search, field, before);
   search->left = fit;
   return UFP4_OK;
 }
@@ -124,22 +174,6 @@ static unsigned backends_of(unsigned classes) {
   unsigned set = 0;
   for (unsigned i = 0; i < UFP4_BACKEND_COUNT; i++) set |= (classes >> backend_classes[i] & 1) << i;
   return set;
-}
-
-// Lists the fields before @p missing whose values exclude the remaining rows that allow its value.
-static void name_reasons(const search_t *own, const field_t *fields, const field_t *missing,
-                         char *text, size_t size) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (const field_t *field = fields; field < missing && used < size; field++) {
-    uint32_t matters = 0;
-    for (unsigned r = 0; r < own->count; r++)
-      matters |= own->left >> r & 1 & cell(own, r, missing->offset) >> missing->value &
-                 ~(cell(own, r, field->offset) >> field->value);
-    if (matters)
-      used += (size_t)snprintf(text + used, size - used, ", %s %s", field->what,
-                               field->names[field->value]);
-  }
 }
 
 // Finds the first value that no row of the backend allows together with those before it, and in @p
@@ -180,8 +214,8 @@ static ufp4_status_t check_backend(search_t *search, const char *backend, size_t
   list_names(backends_of(values_left(search, offset)), backend_names, UFP4_BACKEND_COUNT, right,
              sizeof right);
   name_missing(search, &field, fields, count, missing, reasons, sizeof missing);
-  ufp4_message_set(search->message, "backend %s does not have %s with scale %s%s; %s has", backend,
-                   missing, search->scale, reasons, right);
+  ufp4_message_set(search->message, "backend %s does not support %s with scale %s%s; %s does",
+                   backend, missing, search->scale, reasons, right);
   return UFP4_ERROR_UNSUPPORTED;
 }
 
@@ -202,7 +236,7 @@ int ufp4_how_points(const ufp4_quantize_t *how) {
 static ufp4_status_t check_mask(const ufp4_quantize_t *how, ufp4_message_t *message) {
   const int points = ufp4_how_points(how);
   if (how->rht != UFP4_RHT_NONE && points < 64 && how->rht_mask >> points != 0) {
-    ufp4_message_set(message, "the RHT mask 0x%llX has bits beyond its %d points",
+    ufp4_message_set(message, "the RHT mask 0x%llX has more bits than the transform's %d points",
                      (unsigned long long)how->rht_mask, points);
     return UFP4_ERROR_ARGUMENT;
   }
@@ -212,8 +246,7 @@ static ufp4_status_t check_mask(const ufp4_quantize_t *how, ufp4_message_t *mess
 static ufp4_status_t check_exponent(const ufp4_quantize_t *how, ufp4_message_t *message) {
   const char *scale = scale_names[how->scale];
   if (how->exponent_given && how->scale != UFP4_SCALE_E4M3) {
-    ufp4_message_set(message, "a tensor exponent does not go with scale %s; it goes with e4m3",
-                     scale);
+    ufp4_message_set(message, "scale %s has no tensor exponent; only scale e4m3 does", scale);
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;

@@ -42,15 +42,15 @@ unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how
 
 static ufp4_status_t check_matrix(const ufp4_matrix_t *in, ufp4_message_t *message) {
   if (in == NULL || in->data == NULL) {
-    ufp4_message_set(message, "there is no tensor");
+    ufp4_message_set(message, "in is NULL, or in->data is NULL");
   } else if (in->rows < 1 || in->rows > UFP4_MAX_DIM || in->cols < 1 || in->cols > UFP4_MAX_DIM) {
-    ufp4_message_set(message, "the tensor is %lld x %lld; rows and columns go from 1 to %d",
+    ufp4_message_set(message, "the tensor is %lld x %lld; rows and columns must be from 1 to %d",
                      (long long)in->rows, (long long)in->cols, UFP4_MAX_DIM);
   } else if (in->ld < in->cols) {
-    ufp4_message_set(message, "rows are %lld elements apart; the tensor has %lld columns",
+    ufp4_message_set(message, "in->ld is %lld; it must be at least the tensor's %lld columns",
                      (long long)in->ld, (long long)in->cols);
   } else if (in->dtype != UFP4_DTYPE_F32 && in->dtype != UFP4_DTYPE_BF16) {
-    ufp4_message_set(message, "the tensor must be FP32 or BF16");
+    ufp4_message_set(message, "in->dtype must be FP32 or BF16");
   } else {
     return UFP4_OK;
   }
@@ -59,16 +59,18 @@ static ufp4_status_t check_matrix(const ufp4_matrix_t *in, ufp4_message_t *messa
 
 static ufp4_status_t check_how(const ufp4_quantize_t *how, ufp4_message_t *message) {
   if (how == NULL) {
-    ufp4_message_set(message, "no options");
+    ufp4_message_set(message, "how is NULL");
   } else if ((unsigned)how->axis > UFP4_AXIS_COL || (unsigned)how->round >= UFP4_ROUND_COUNT ||
              (unsigned)how->kernel >= UFP4_KERNEL_COUNT) {
-    ufp4_message_set(message, "axis %u, rounding %u, kernel %u: one of them is unknown",
-                     (unsigned)how->axis, (unsigned)how->round, (unsigned)how->kernel);
+    ufp4_message_set(
+        message,
+        "axis is %u, round is %u and kernel is %u; at least one of them is not a value of its enum",
+        (unsigned)how->axis, (unsigned)how->round, (unsigned)how->kernel);
   } else if (how->threads < 0) {
-    ufp4_message_set(message, "%d threads; there must be 0 or more", how->threads);
+    ufp4_message_set(message, "threads is %d; it must be 0 or more", how->threads);
   } else if (how->exponent_given && (how->exponent < INT16_MIN || how->exponent > INT16_MAX)) {
-    ufp4_message_set(message, "tensor exponent %d; it goes from %d to %d", how->exponent, INT16_MIN,
-                     INT16_MAX);
+    ufp4_message_set(message, "the tensor exponent is %d; it must be from %d to %d", how->exponent,
+                     INT16_MIN, INT16_MAX);
   } else {
     return ufp4_combination_quantize(how, 0, NULL, message);
   }
@@ -82,7 +84,9 @@ ufp4_status_t ufp4_quantize_check(const ufp4_matrix_t *in, const ufp4_quantize_t
   if (status != UFP4_OK) return status;
   const int64_t k = how->axis == UFP4_AXIS_COL ? in->rows : in->cols;
   if (ufp4_how_points(how) > BLOCK && k % how->rht_size != 0) {
-    ufp4_message_set(message, "a transform of %d points along %lld numbers: it takes a multiple",
+    ufp4_message_set(message,
+                     "a transform of %d points does not divide the %lld elements along the blocked "
+                     "axis; their number must be a multiple",
                      how->rht_size, (long long)k);
     return UFP4_ERROR_ARGUMENT;
   }

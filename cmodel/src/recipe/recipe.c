@@ -206,7 +206,8 @@ ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, co
   if (recipe == NULL) return UFP4_ERROR_ARGUMENT;
   const char *in_vain = transform_in_vain(recipe);
   if (in_vain != NULL) {
-    ufp4_message_set(message, "%s goes with a transform; there is none without rht", in_vain);
+    ufp4_message_set(message, "%s has no effect without a transform; set rht, or leave it out",
+                     in_vain);
     return UFP4_ERROR_ARGUMENT;
   }
   if (recipe->requantize && !ufp4_recipe_quantizes(recipe, UFP4_PASS_FPROP)) {
@@ -215,7 +216,7 @@ ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, co
     return UFP4_ERROR_ARGUMENT;
   }
   if (recipe->quantized && is_wide(recipe) && recipe->contract != UFP4_CONTRACT_EXACT) {
-    ufp4_message_set(message, "blocks over 16 and transforms over 16 go with contract exact alone");
+    ufp4_message_set(message, "blocks and transforms larger than 16 need contract exact");
     return UFP4_ERROR_ARGUMENT;
   }
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
@@ -261,8 +262,8 @@ static const char *read_passes(const char *list, size_t length, unsigned *passes
     const size_t word = (size_t)((plus != NULL ? plus : end) - list);
     const unsigned pass = names_find(list, word, pass_names, UFP4_PASS_COUNT);
     if (pass == UFP4_PASS_COUNT)
-      return "what follows = is none, or fprop, dgrad, wgrad with + between them";
-    if (*passes >> pass & 1) return "a GEMM is there twice";
+      return "'=' must be followed by none, or by fprop, dgrad and wgrad joined by '+'";
+    if (*passes >> pass & 1) return "a GEMM is named twice";
     *passes |= 1u << pass;
     list += word + 1;
   }
@@ -274,8 +275,8 @@ static const char *read_wish(const char *suffix, wish_t *wish) {
     const size_t length = strcspn(suffix + 1, "/"), word = strcspn(suffix + 1, "=/");
     const unsigned key = names_find(suffix + 1, word, keys, KEYS);
     if (*suffix != '/' || key == KEYS || word == length)
-      return "a suffix is /rht=GEMMS, /sr=GEMMS or both, as in ufp4/rht=dgrad+wgrad/sr=none";
-    if (wish->given[key]++) return "rht and sr may each be there once";
+      return "a suffix must be /rht=GEMMS, /sr=GEMMS or both, as in ufp4/rht=dgrad+wgrad/sr=none";
+    if (wish->given[key]++) return "rht and sr may each be given once";
     const char *why = read_passes(suffix + 2 + word, length - word - 1, &wish->passes[key]);
     if (why != NULL) return why;
     suffix += 1 + length;
@@ -324,8 +325,9 @@ static ufp4_status_t set_rounding(ufp4_recipe_t *recipe, unsigned passes, const 
     }
     if (rounded || !(passes >> pass & 1)) continue;
     // Any two roles include one of every GEMM's, so exactly one role is stochastic here.
-    ufp4_message_set(message, "%s%s: %s does not enter %s, and it alone is stochastic here",
-                     recipe->name, suffix, role_names[stochastic >> 1], pass_names[pass]);
+    ufp4_message_set(
+        message, "%s%s: this recipe rounds only %s stochastically, which is not an operand of %s",
+        recipe->name, suffix, role_names[stochastic >> 1], pass_names[pass]);
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;
@@ -362,12 +364,13 @@ ufp4_status_t ufp4_recipe_vary(ufp4_recipe_t *recipe, const char *suffix, ufp4_m
   const char *why = read_wish(suffix, &wish);
   if (why != NULL) return fail_suffix(message, recipe, suffix, why);
   if (*suffix != '\0' && !recipe->quantized)
-    return fail_suffix(message, recipe, suffix, "this recipe quantizes nothing");
+    return fail_suffix(message, recipe, suffix,
+                       "this recipe does not quantize, so it takes no suffix");
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (((wish.passes[KEY_RHT] | wish.passes[KEY_SR]) >> pass & 1) &&
         !ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass))
       return fail_suffix(message, recipe, suffix,
-                         "this recipe does not quantize each of these GEMMs");
+                         "this recipe does not quantize all of these GEMMs");
     if (wish.given[KEY_RHT])
       made.rht[pass] = wish.passes[KEY_RHT] >> pass & 1 ? transform_of(recipe) : UFP4_RHT_NONE;
   }

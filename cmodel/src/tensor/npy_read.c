@@ -98,32 +98,32 @@ static int take_entry(text_t *text, npy_header_t *header) {
   if (strcmp(key, "descr") == 0 && !header->has_descr) {
     header->has_descr = 1;
     return take_string(text, header->descr, sizeof header->descr) ||
-           fail_entry(header, "is no short text");
+           fail_entry(header, "is not a short string");
   }
   if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
     header->has_order = 1;
     header->fortran_order = take_word(text, "True");
     return header->fortran_order || take_word(text, "False") ||
-           fail_entry(header, "is neither True nor False");
+           fail_entry(header, "is not True or False");
   }
   if (strcmp(key, "shape") != 0 || header->has_shape)
-    return fail_entry(header, "is unknown, or there twice");
+    return fail_entry(header, "is unknown or given twice");
   header->has_shape = 1;
-  return take_shape(text, header) || fail_entry(header, "is no tuple of whole numbers");
+  return take_shape(text, header) || fail_entry(header, "is not a tuple of whole numbers");
 }
 
 static int parse_dictionary(text_t *text, npy_header_t *header) {
-  if (!take(text, '{')) return fail_header(header, "it is no Python dictionary");
+  if (!take(text, '{')) return fail_header(header, "it is not a Python dictionary");
   while (!take(text, '}')) {
     if (!take_entry(text, header)) return 0;
     if (!take(text, ',') && peek(text) != '}')
-      return fail_entry(header, "has neither a comma nor '}' behind it");
+      return fail_entry(header, "is not followed by a comma or '}'");
   }
   if (!header->has_descr) return fail_header(header, "'descr' is missing");
   if (!header->has_order) return fail_header(header, "'fortran_order' is missing");
   if (!header->has_shape) return fail_header(header, "'shape' is missing");
   if (peek(text) != '\0' || text->at != text->end)
-    return fail_header(header, "more text behind the dictionary");
+    return fail_header(header, "there is more text after the dictionary");
   return 1;
 }
 
@@ -131,8 +131,8 @@ static ufp4_status_t fail_dictionary(const char *path, const npy_header_t *heade
                                      ufp4_message_t *message) {
   const char *of = header->of_key ? header->key : "";
   ufp4_message_set(message,
-                   "%s: its .npy header: %s%s%s%s; {'descr': .., 'fortran_order': .., 'shape': "
-                   "(rows, cols)} is needed",
+                   "%s: invalid .npy header: %s%s%s%s; it must be {'descr': .., 'fortran_order': "
+                   ".., 'shape': (rows, cols)}",
                    path, header->of_key ? "'" : "", of, header->of_key ? "' " : "", header->fault);
   return UFP4_ERROR_FORMAT;
 }
@@ -194,11 +194,13 @@ static ufp4_status_t find_header(const char *path, const file_bytes_t *file, tex
                                  ufp4_message_t *message) {
   const uint8_t *bytes = file->data;
   if (file->size < 12 || !npy_begins(bytes)) {
-    ufp4_message_set(message, "%s: it is no .npy file (nor named as FILE.safetensors:NAME)", path);
+    ufp4_message_set(
+        message,
+        "%s: not a .npy file; name a tensor of a .safetensors file as FILE.safetensors:NAME", path);
     return UFP4_ERROR_FORMAT;
   }
   if (bytes[6] < 1 || bytes[6] > 3) {
-    ufp4_message_set(message, "%s: .npy version %d; 1 to 3 are known", path, bytes[6]);
+    ufp4_message_set(message, "%s: .npy version %d is not supported; 1 to 3 are", path, bytes[6]);
     return UFP4_ERROR_FORMAT;
   }
   size_t start = bytes[6] == 1 ? 10 : 12;
@@ -222,8 +224,8 @@ static ufp4_status_t check_size(const char *path, uint64_t have, const file_tens
     return UFP4_ERROR_FORMAT;
   }
   if (have == need) return UFP4_OK;
-  ufp4_message_set(message, "%s: %s: %llu bytes of data, and %lld x %lld elements need %llu", path,
-                   have < need ? "truncated" : "bytes left over behind the data",
+  ufp4_message_set(message, "%s: %s: %llu bytes of data, but %lld x %lld elements need %llu", path,
+                   have < need ? "truncated" : "extra bytes after the data",
                    (unsigned long long)have, (long long)tensor->rows, (long long)tensor->cols,
                    (unsigned long long)need);
   return UFP4_ERROR_FORMAT;

@@ -209,23 +209,23 @@ static int scales_are_bad(const ufp4_operand_t *x) {
 #define TEXT(x) TEXT_OF(x)
 
 static const char *fault_of(const ufp4_operand_t *x) {
-  if (x == NULL) return "there is none";
+  if (x == NULL) return "it is NULL";
   if ((unsigned)x->elem >= UFP4_ELEM_KINDS || (unsigned)x->scale >= UFP4_SCALE_COUNT)
-    return "unknown format";
+    return "its element or scale format is unknown";
   if (mixed_is_bad(x->elem, x->scale, x->block))
-    return "elements mixed have blocks of 16, with scale e4m3 or nvfp4";
-  if (x->codes == NULL) return "it has no codes";
+    return "mixed elements need blocks of 16 and scale e4m3 or nvfp4";
+  if (x->codes == NULL) return "codes is NULL";
   if ((x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL)
-    return "it has no scales";
+    return "its scales are NULL";
   if (size_is_bad(x->rows) || size_is_bad(x->cols))
-    return "rows and columns go from 1 to " TEXT(UFP4_MAX_DIM);
+    return "rows and columns must be from 1 to " TEXT(UFP4_MAX_DIM);
   if (counts_are_bad(x))
-    return "its counts of blocks are not those of its columns and its scale format";
+    return "its numbers of blocks do not match its columns, block size and scale format";
   if (tensor_scale_is_bad(x)) return "its tensor scale must be finite and above 0";
   if (x->exponent < INT16_MIN || x->exponent > INT16_MAX)
     return "its tensor exponent must fit 16 bits";
   if (x->half != 0 && (x->half != 1 || x->scale != UFP4_SCALE_E4M3 || x->cols % 32 != 0))
-    return "half goes with a transform of 32, of E4M3 scales and whole blocks of 32";
+    return "half must be 0 or 1, and 1 needs scale e4m3 and a multiple of 32 columns";
   return scales_are_bad(x) ? "a scale is negative or infinite" : NULL;
 }
 

@@ -74,7 +74,9 @@ UFP4_EXPORT ufp4_status_t ufp4_cuda_open(int device, ufp4_cuda_t **out, ufp4_mes
   *out = nullptr;
   if (device < -1) {
     return fail(message, UFP4_ERROR_ARGUMENT,
-                "cuda: GPUs are numbered from 0, and -1 is the thread's; %d is neither", device);
+                "cuda: device is %d; it must be the number of a GPU, from 0, or -1 for the "
+                "thread's current one",
+                device);
   }
   int count = 0;
   cudaError_t error = cudaGetDeviceCount(&count);
@@ -82,12 +84,11 @@ UFP4_EXPORT ufp4_status_t ufp4_cuda_open(int device, ufp4_cuda_t **out, ufp4_mes
   if (error == cudaSuccess && device < 0) error = cudaGetDevice(&device);
   if (error != cudaSuccess) {
     (void)cudaGetLastError();
-    return fail(message, UFP4_ERROR_DEVICE, "cuda: no GPU that can be used: %s",
-                cudaGetErrorString(error));
+    return fail(message, UFP4_ERROR_DEVICE, "cuda: no usable GPU: %s", cudaGetErrorString(error));
   }
   if (device >= count) {
-    return fail(message, UFP4_ERROR_DEVICE, "cuda: there is no GPU %d; there are %d", device,
-                count);
+    return fail(message, UFP4_ERROR_DEVICE, "cuda: there is no GPU %d; the number of GPUs is %d",
+                device, count);
   }
   const beside_captures_t beside;
   gpu_context_t context;

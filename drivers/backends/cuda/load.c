@@ -38,8 +38,8 @@ static void *open_library(ufp4_message_t *message) {
   void *library = dlopen(LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     ufp4_message_set(message, "cuda: " LIBRARY_NAME
-                              " is not there; where nvcc and a GPU are, ./ufp4 builds it, and "
-                              "anywhere with nvcc `cmake --build BUILD --target ufp4_cuda`");
+                              " is missing; ./ufp4 builds it where nvcc and a GPU are, and `cmake "
+                              "--build BUILD --target ufp4_cuda` anywhere with nvcc");
   }
   return library;
 }
@@ -55,7 +55,8 @@ ufp4_status_t ufp4_cuda_load(ufp4_message_t *message, const ufp4_cuda_table_t **
   memcpy(&function, &symbol, sizeof function);  // POSIX allows a symbol to be a function
   const ufp4_cuda_table_t *table = symbol != NULL ? function() : NULL;
   if (table == NULL || table->version != UFP4_CUDA_TABLE_VERSION) {
-    ufp4_message_set(message, "cuda: " LIBRARY_NAME " is of another version of ufp4");
+    ufp4_message_set(message,
+                     "cuda: " LIBRARY_NAME " belongs to another version of ufp4; build it again");
     return UFP4_ERROR_UNSUPPORTED;
   }
   *out = table;

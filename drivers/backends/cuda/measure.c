@@ -179,7 +179,8 @@ ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
                                 void *argument) {
   measure_t m = {.message = message, .size = size, .take = take, .argument = argument};
   if (size < 128 || size > 32768 || size % 128 != 0) {
-    ufp4_message_set(message, "cuda: sizes that can be measured are multiples of 128 up to 32768");
+    ufp4_message_set(message,
+                     "cuda: the size must be a multiple of 128, up to 32768 for a measurement");
     return UFP4_ERROR_ARGUMENT;
   }
   ufp4_status_t status = ufp4_cuda_load(message, &m.table);
@@ -334,7 +335,8 @@ ufp4_status_t ufp4_cuda_vendor_distances(int64_t size, ufp4_message_t *message,
                                          ufp4_cuda_distance_t out[UFP4_CUDA_DISTANCES]) {
   measure_t m = {.message = message, .size = size};
   if (size < 128 || size > 8192 || size % 128 != 0) {
-    ufp4_message_set(message, "cuda: sizes that can be compared are multiples of 128 up to 8192");
+    ufp4_message_set(message,
+                     "cuda: the size must be a multiple of 128, up to 8192 for a comparison");
     return UFP4_ERROR_ARGUMENT;
   }
   ufp4_status_t status = ufp4_cuda_load(message, &m.table);

@@ -333,7 +333,8 @@ ufp4_status_t describe_unpacked(const queue_t &queue, const gpu_unpacked_t &in, 
                          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (error == CUDA_SUCCESS) return UFP4_OK;
-  return fail(queue.message, UFP4_ERROR_DEVICE, "cuda: the copy engine takes no %lld x %lld matrix",
+  return fail(queue.message, UFP4_ERROR_DEVICE,
+              "cuda: the GPU's copy engine does not accept a matrix of %lld x %lld",
               (long long)in.padded_rows, (long long)k);
 }
 

@@ -115,8 +115,8 @@ ufp4_status_t vendor_narrow(ufp4_cuda_t *cuda, const ufp4_cuda_narrow_gemm_t *jo
   const int need = job->kind == UFP4_CUDA_NARROW_FP4 ? 100 : 89;
   if (have < need) {
     return fail(cuda->message, UFP4_ERROR_UNSUPPORTED,
-                "compute capability %d.%d has no such arithmetic; %d.%d has", have / 10, have % 10,
-                need / 10, need % 10);
+                "compute capability %d.%d does not have this arithmetic; %d.%d does", have / 10,
+                have % 10, need / 10, need % 10);
   }
   if (cuda->vendor == nullptr) cuda->vendor = vendor_open(cuda->message);
   return cuda->vendor != nullptr ? vendor_gemm_narrow(cuda->vendor, job, cuda->message)

@@ -218,7 +218,7 @@ static ufp4_status_t split(const char *where, ufp4_message_t *message, char **pa
   }
   if (end != NULL &&
       (at[1] < '0' || at[1] > '9' || *end != '\0' || speed == 0 || speed > BAUD_MAX)) {
-    ufp4_message_set(message, "fpga:%s: '%s' is no speed from 1 to %u baud", where, at + 1,
+    ufp4_message_set(message, "fpga:%s: '%s' is not a baud rate from 1 to %u", where, at + 1,
                      BAUD_MAX);
     return UFP4_ERROR_ARGUMENT;
   }

@@ -91,10 +91,10 @@ static const char *describe_heard(const link_t *link, char text[128]) {
     snprintf(text, 128, "last heard: answer %u (%s), %.1f s ago", link->last.number,
              link_status_name(link->last.status), (double)(now(link) - link->heard) * 1e-6);
   } else if (link->counts.bytes_in != 0) {
-    snprintf(text, 128, "%llu bytes came and none made a frame: is the baud rate right?",
+    snprintf(text, 128, "%llu bytes came, but no valid frame: is the baud rate right?",
              (unsigned long long)link->counts.bytes_in);
   } else {
-    snprintf(text, 128, "nothing has been heard");
+    snprintf(text, 128, "the board has sent nothing");
   }
   return text;
 }
@@ -342,9 +342,10 @@ static ufp4_status_t handle_stream(link_t *link, link_stream_status_t status) {
   link->silent = 0;
   if (link->count == 0) return UFP4_OK;
   if (!is_overdue(link)) return go_back(link);
-  ufp4_message_set(&link->message, "the port comes and goes, for %.1f s without an answer: %s",
-                   (double)(now(link) - link->progress) * 1e-6,
-                   link->stream.message(link->stream.user));
+  ufp4_message_set(
+      &link->message,
+      "the port disconnects again and again, and the board has not answered for %.1f s: %s",
+      (double)(now(link) - link->progress) * 1e-6, link->stream.message(link->stream.user));
   return fail(link);
 }
 

@@ -65,7 +65,7 @@ static ufp4_status_t take(serial_t *serial) {
 
 static ufp4_status_t fail_open(serial_t *serial) {
   const char *hint = errno == ENOENT   ? ": is the board connected?"
-                     : errno == EACCES ? ": is the user in the port's group, as a rule dialout?"
+                     : errno == EACCES ? ": is the user in the port's group, usually dialout?"
                                        : "";
   ufp4_message_set(&serial->message, "cannot open: %s%s", strerror(errno), hint);
   return UFP4_ERROR_DEVICE;
@@ -76,7 +76,7 @@ static ufp4_status_t set_line(serial_t *serial) {
   struct termios2 line;
   if (ioctl(serial->file, TCGETS2, &line) != 0) {
     ufp4_message_set(&serial->message, "%s",
-                     errno == ENOTTY ? "is no serial port" : strerror(errno));
+                     errno == ENOTTY ? "it is not a serial port" : strerror(errno));
     return UFP4_ERROR_ARGUMENT;
   }
   line.c_iflag = IGNBRK;
@@ -174,7 +174,7 @@ static link_stream_status_t come_back(serial_t *serial, const char *why) {
     if (open_file(serial) == UFP4_OK) return LINK_STREAM_ANEW;
   } while (serial_now(serial) - began < SERIAL_RETURN_US);
   const ufp4_message_t last = serial->message;
-  ufp4_message_set(&serial->message, "the port has vanished, and not come back within %u s: %s",
+  ufp4_message_set(&serial->message, "the port has vanished and has not come back within %u s: %s",
                    SERIAL_RETURN_US / 1000000u, last.text);
   return LINK_STREAM_LOST;
 }

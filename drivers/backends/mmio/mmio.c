@@ -72,7 +72,7 @@ static ufp4_status_t check_nonce(mmio_t *mmio) {
   __sync_synchronize();  // orders this after the reads that it validates
   ufp4_bare_mapped_memory_read(mmio, mmio->memory.address + NONCE_OFFSET, &got, sizeof got);
   if (got == mmio->nonce) return UFP4_OK;
-  ufp4_message_set(&mmio->message, "another program has begun to use this core, or its memory");
+  ufp4_message_set(&mmio->message, "another program has started to use this core or its memory");
   return UFP4_ERROR_DEVICE;
 }
 
@@ -109,7 +109,7 @@ static ufp4_status_t mmio_run(void *user, uint64_t ticks) {
 }
 
 static ufp4_status_t is_gone(mmio_t *mmio, const char *why) {
-  ufp4_message_set(&mmio->message, "%s tells of no interrupts any more: %s", mmio->registers.device,
+  ufp4_message_set(&mmio->message, "%s no longer reports interrupts: %s", mmio->registers.device,
                    why);
   return UFP4_ERROR_DEVICE;
 }
@@ -221,7 +221,7 @@ static ufp4_status_t open_file(const place_t *place, ufp4_message_t *message, in
   if (*file < 0) {
     ufp4_message_set(message, "mmio: cannot open %s: %s%s", place->device, strerror(errno),
                      errno == EACCES || errno == EPERM
-                         ? ": may this user? (docs/howto/mmio.md, \"Without root\")"
+                         ? ": does the user have permission? (docs/howto/mmio.md, \"Without root\")"
                          : "");
     return UFP4_ERROR_DEVICE;
   }
@@ -238,7 +238,8 @@ static ufp4_status_t check_file(const place_t *place, int file, const char *what
   if (fstat(file, &told) != 0 || !S_ISREG(told.st_mode)) return UFP4_OK;
   const uint64_t bytes = (uint64_t)told.st_size;
   if (place->offset <= bytes && place->bytes <= bytes - place->offset) return UFP4_OK;
-  ufp4_message_set(message, "mmio: %s has %llu bytes; %s of %llu bytes at 0x%llx is not in it",
+  ufp4_message_set(message,
+                   "mmio: %s has only %llu bytes, so %s of %llu bytes at 0x%llx is not inside it",
                    place->device, (unsigned long long)bytes, what, (unsigned long long)place->bytes,
                    (unsigned long long)place->offset);
   return UFP4_ERROR_ARGUMENT;
@@ -249,9 +250,10 @@ static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_
   *mapped = NULL;
   if (place->offset % (uint64_t)sysconf(_SC_PAGESIZE) != 0 ||
       (size_t)place->bytes != place->bytes) {
-    ufp4_message_set(message, "mmio: %s at 0x%llx, %llu bytes: it must begin with a page%s", what,
-                     (unsigned long long)place->address, (unsigned long long)place->bytes,
-                     (size_t)place->bytes != place->bytes ? ", and fit this processor" : "");
+    ufp4_message_set(
+        message, "mmio: %s at 0x%llx, %llu bytes: it must start on a page boundary%s", what,
+        (unsigned long long)place->address, (unsigned long long)place->bytes,
+        (size_t)place->bytes != place->bytes ? ", and fit this processor's address space" : "");
     return UFP4_ERROR_ARGUMENT;
   }
   const ufp4_status_t status = check_file(place, file, what, message);
@@ -299,8 +301,8 @@ static ufp4_status_t check_word(mmio_t *mmio, uint64_t address, uint64_t want,
   ufp4_bare_mapped_memory_read(mmio, address, &got, sizeof got);
   if (got == want) return UFP4_OK;
   ufp4_message_set(message,
-                   "%s: 0x%016llx was written to the memory at 0x%llx, and 0x%016llx is there: is "
-                   "that memory, and %llu bytes of it?",
+                   "%s: 0x%016llx was written to address 0x%llx, but 0x%016llx was read back: is "
+                   "this memory, and are there %llu bytes of it?",
                    mmio->name, (unsigned long long)want, (unsigned long long)address,
                    (unsigned long long)got, (unsigned long long)mmio->memory.bytes);
   return UFP4_ERROR_DEVICE;
@@ -338,8 +340,8 @@ static ufp4_status_t check_sight(mmio_t *mmio, ufp4_backend_state_t *state,
   if (status == UFP4_OK) status = core_take(state, CHECK_US, &done);
   if (status != UFP4_OK || done.job != fence.header.job || done.status != UFP4_CORE_STATUS_OK) {
     ufp4_message_set(message,
-                     "%s: the core does not do a fence in the memory at 0x%llx: does its bus have "
-                     "that memory at that address, and no cache in between?",
+                     "%s: the core did not complete a fence in the memory at 0x%llx: does its bus "
+                     "have this memory at this address, and no cache in between?",
                      mmio->name, (unsigned long long)mmio->memory.address);
     return UFP4_ERROR_DEVICE;
   }
@@ -356,7 +358,7 @@ static ufp4_status_t check_sight(mmio_t *mmio, ufp4_backend_state_t *state,
 
 static ufp4_status_t check_sizes(const mmio_t *mmio, ufp4_message_t *message) {
   if (mmio->registers.bytes < UFP4_REG_SIZE) {
-    ufp4_message_set(message, "%s: %llu bytes of registers; a core has %u", mmio->name,
+    ufp4_message_set(message, "%s: the registers have only %llu bytes; a core has %u", mmio->name,
                      (unsigned long long)mmio->registers.bytes, UFP4_REG_SIZE);
     return UFP4_ERROR_ARGUMENT;
   }
@@ -383,8 +385,8 @@ static ufp4_status_t mmio_tell(ufp4_backend_state_t *state) {
   const mmio_t *mmio = core_port_user(state);
   if (mmio->lost != 0)
     ufp4_message_set(mmio->notes,
-                     "%s: %llu of the interrupts did not come; the program looked by itself after "
-                     "a second, and nothing is missing",
+                     "%s: %llu interrupts did not arrive; the program polled the core after a "
+                     "second instead, and no result is missing",
                      mmio->name, (unsigned long long)mmio->lost);
   return UFP4_OK;
 }
@@ -453,7 +455,7 @@ static ufp4_status_t backend_info(ufp4_backend_state_t *state, ufp4_device_info_
            "registers at 0x%llx, %llu KiB of memory at 0x%llx, %s",
            (unsigned long long)mmio->registers.address,
            (unsigned long long)(mmio->memory.bytes >> 10), (unsigned long long)mmio->memory.address,
-           mmio->interrupts ? "with an interrupt" : "looked at, without an interrupt");
+           mmio->interrupts ? "with an interrupt" : "polled, without an interrupt");
   return core_info(state, info);
 }
 

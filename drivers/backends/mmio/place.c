@@ -7,10 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FORMS                                                    \
-  "mmio:NAME, mmio:/dev/uio0, mmio:/dev/uio0,/dev/udmabuf0 and " \
-  "mmio:/dev/mem@REGISTERS+SIZE,MEMORY+"                         \
-  "SIZE are known"
+#define FORMS                                                       \
+  "use mmio:NAME, mmio:/dev/uio0, mmio:/dev/uio0,/dev/udmabuf0 or " \
+  "mmio:/dev/mem@REGISTERS+SIZE,MEMORY+SIZE"
 
 #define UIO_DEVICES 256
 
@@ -110,12 +109,13 @@ static ufp4_status_t find_device(place_t *place, unsigned map, ufp4_message_t *m
                      place->device, strerror(errno));
     return UFP4_ERROR_DEVICE;
   }
-  ufp4_message_set(message,
-                   map == 0 ? "mmio: %s is no UIO device with a map at the start of a page; of "
-                              "another one write @ADDRESS+SIZE behind it"
-                            : "mmio: %s has no memory in a second map; name the memory: "
-                              "mmio:REGISTERS,MEMORY",
-                   place->device);
+  ufp4_message_set(
+      message,
+      map == 0
+          ? "mmio: %s is not a UIO device with a map that starts on a page boundary; for another "
+            "device append @ADDRESS+SIZE"
+          : "mmio: %s has no memory as its second map; name the memory, as mmio:REGISTERS,MEMORY",
+      place->device);
   return UFP4_ERROR_ARGUMENT;
 }
 
@@ -131,7 +131,7 @@ static int read_range(const char *text, place_t *place) {
 }
 
 static ufp4_status_t refuse(const char *text, ufp4_message_t *message) {
-  ufp4_message_set(message, "mmio: '%s' says no place of a core; " FORMS, text);
+  ufp4_message_set(message, "mmio: '%s' does not say where the core is; " FORMS, text);
   return UFP4_ERROR_ARGUMENT;
 }
 

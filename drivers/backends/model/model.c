@@ -36,7 +36,7 @@ static ufp4_status_t model_open(const ufp4_device_options_t *options,
   }
   if (state == NULL || executor_open(&state->executor) != UFP4_OK) {
     free(state);
-    ufp4_message_set(message, "model: no %llu bytes for the device memory",
+    ufp4_message_set(message, "model: the host cannot allocate %llu bytes for the device memory",
                      (unsigned long long)options->memory_bytes);
     return UFP4_ERROR_MEMORY;
   }

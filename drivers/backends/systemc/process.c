@@ -55,10 +55,9 @@ static ufp4_status_t find_program(char path[PATH_MAX], ufp4_message_t *message) 
   self[length > 0 ? length : 0] = '\0';
   if (find_beside(self, path)) return UFP4_OK;
   if (dladdr(&here, &library) != 0 && find_beside(library.dli_fname, path)) return UFP4_OK;
-  ufp4_message_set(message,
-                   "systemc: the program " PROGRAM_NAME
-                   " is not there; ./ufp4 in the checkout builds it when --backend names systemc, "
-                   "and a build of everything does where libsystemc-dev is");
+  ufp4_message_set(message, "systemc: the program " PROGRAM_NAME
+                            " is missing; ./ufp4 in the checkout builds it when --backend names "
+                            "systemc, and so does a full build where libsystemc-dev is installed");
   return UFP4_ERROR_UNSUPPORTED;
 }
 
@@ -78,7 +77,7 @@ static ufp4_status_t share_memory(process_t *process, uint64_t bytes, int *file,
   if (*file >= 0 && ftruncate(*file, (off_t)bytes) == 0)
     memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *file, 0);
   if (memory == MAP_FAILED) {
-    ufp4_message_set(message, "systemc: no %llu bytes for the device memory",
+    ufp4_message_set(message, "systemc: the host cannot allocate %llu bytes for the device memory",
                      (unsigned long long)bytes);
     return UFP4_ERROR_MEMORY;
   }

@@ -151,7 +151,8 @@ int sc_main(int, char **) {
   if (!receive(&open)) return 0;
   open.configuration[sizeof open.configuration - 1] = open.dram[sizeof open.dram - 1] = '\0';
   if (open.version != (UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH)) {
-    answer(UFP4_ERROR_UNSUPPORTED, 0, "its program ufp4-systemc is of another version of ufp4");
+    answer(UFP4_ERROR_UNSUPPORTED, 0,
+           "its program ufp4-systemc belongs to another version of ufp4; build it again");
     return 0;
   }
   std::thread(watch_host).detach();

@@ -81,13 +81,13 @@ static void systemc_close(void *user) {
 static ufp4_status_t check_options(const char *name, const ufp4_device_options_t *options,
                                    ufp4_message_t *message) {
   const char *missing = NULL;
-  if (options->stall_seed != 0) missing = "random back-pressure (a stall seed); rtl and tlm have";
-  if (options->timeline_path != NULL) missing = "time line (timeline_path); rtl and tlm have";
+  if (options->stall_seed != 0) missing = "random back-pressure (a stall seed); rtl and tlm do";
+  if (options->timeline_path != NULL) missing = "timelines (timeline_path); rtl and tlm do";
   if (options->cycle_fs != 0 && options->cycle_fs != NANOSECOND)
-    missing = "cycle but a nanosecond (cycle_fs); rtl and tlm have";
-  if (options->trace_path != NULL) missing = "waveforms (trace_path); rtl has";
+    missing = "cycles other than a nanosecond (cycle_fs); rtl and tlm do";
+  if (options->trace_path != NULL) missing = "waveforms (trace_path); rtl does";
   if (missing != NULL) {
-    ufp4_message_set(message, "%s: it has no %s", name, missing);
+    ufp4_message_set(message, "%s does not support %s", name, missing);
     return UFP4_ERROR_ARGUMENT;
   }
   const ufp4_status_t status = core_check_latency(name, options, message);

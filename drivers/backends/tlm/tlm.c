@@ -166,7 +166,7 @@ static ufp4_status_t open_executor(tlm_t *tlm, const ufp4_device_options_t *opti
                                .kernel = options->kernel};
   const ufp4_status_t status = executor_open(&tlm->executor);
   if (status == UFP4_OK) return status;
-  ufp4_message_set(tlm->message, "tlm: no %llu bytes for the device memory",
+  ufp4_message_set(tlm->message, "tlm: the host cannot allocate %llu bytes for the device memory",
                    (unsigned long long)bytes);
   return status;
 }

@@ -43,7 +43,7 @@ ufp4_status_t device_check_room(ufp4_device_t *device, const char *what, int64_t
   if (bytes <= room) return UFP4_OK;
   return device_fail(
       device, UFP4_ERROR_MEMORY,
-      "%s of %lld x %lld x %lld takes %llu bytes of device memory, where %llu are free", what,
+      "%s of %lld x %lld x %lld needs %llu bytes of device memory, but only %llu are free", what,
       (long long)m, (long long)n, (long long)k, (unsigned long long)bytes,
       (unsigned long long)room);
 }
@@ -51,11 +51,15 @@ ufp4_status_t device_check_room(ufp4_device_t *device, const char *what, int64_t
 ufp4_status_t ufp4_buffer_alloc(ufp4_device_t *device, uint64_t bytes, uint64_t *address) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (bytes == 0 || address == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "a buffer of no bytes");
+  if (bytes == 0 || address == NULL) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_buffer_alloc: %s",
+                       bytes == 0 ? "bytes is 0" : "address is NULL");
+  }
   if (bytes > device->info.memory_bytes) {
-    return device_fail(device, UFP4_ERROR_MEMORY, "a buffer of %llu bytes: the device has %llu",
-                       (unsigned long long)bytes, (unsigned long long)device->info.memory_bytes);
+    return device_fail(
+        device, UFP4_ERROR_MEMORY,
+        "ufp4_buffer_alloc: bytes is %llu, but the device has only %llu bytes of memory",
+        (unsigned long long)bytes, (unsigned long long)device->info.memory_bytes);
   }
   uint64_t rounded = (bytes + UFP4_ALIGN_BYTES - 1) / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;
   status = grow(device);
@@ -64,7 +68,7 @@ ufp4_status_t ufp4_buffer_alloc(ufp4_device_t *device, uint64_t bytes, uint64_t 
   size_t index = find_gap(device, rounded, &found);
   if (index > device->buffer_count) {
     return device_fail(device, UFP4_ERROR_MEMORY,
-                       "no gap of %llu bytes is left in device memory, where %llu are free",
+                       "device memory has no free range of %llu bytes; %llu bytes are free in all",
                        (unsigned long long)rounded, (unsigned long long)device_free_bytes(device));
   }
   buffer_t *place = device->buffers + index;
@@ -92,11 +96,13 @@ static ufp4_status_t check_range(ufp4_device_t *device, uint64_t address, const 
   if (status != UFP4_OK) return status;
   uint64_t first = device_buffers_base(device);
   uint64_t end = device->memory_base + device->info.memory_bytes;
-  if (data == NULL || address < first || address > end || bytes > end - address) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT,
-                       "%llu bytes at 0x%llx: buffers lie from 0x%llx to 0x%llx",
-                       (unsigned long long)bytes, (unsigned long long)address,
-                       (unsigned long long)first, (unsigned long long)end);
+  if (data == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "data is NULL");
+  if (address < first || address > end || bytes > end - address) {
+    return device_fail(
+        device, UFP4_ERROR_ARGUMENT,
+        "%llu bytes at address 0x%llx are not inside the buffers, which lie from 0x%llx to 0x%llx",
+        (unsigned long long)bytes, (unsigned long long)address, (unsigned long long)first,
+        (unsigned long long)end);
   }
   return UFP4_OK;
 }
@@ -190,9 +196,10 @@ ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, ufp4_memory_test_t 
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   if (result == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "memory test: nowhere to put the result");
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_device_memory_test: result is NULL");
   if (device->taken < device->submitted)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "memory test: jobs have not been waited for");
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "ufp4_device_memory_test: wait for all jobs first");
   *result = (ufp4_memory_test_t){0};
   if (device->backend->memory_test != NULL) {
     status = device->backend->memory_test(device->state, result);

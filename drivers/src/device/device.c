@@ -77,17 +77,18 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, int is_
   const char *name = options->configuration;
   ufp4_configuration_t core;
   if (name == NULL && !is_found) {
-    ufp4_message_set(message, "no configuration is named");
+    ufp4_message_set(message, "options->configuration is NULL; name one, such as \"default\"");
     return UFP4_ERROR_ARGUMENT;
   }
   if (name != NULL && configuration_find(name, &core, NULL, message) != UFP4_OK)
     return UFP4_ERROR_ARGUMENT;
   if (options->threads > INT_MAX) {
-    ufp4_message_set(message, "%u threads: at most %d", options->threads, INT_MAX);
+    ufp4_message_set(message, "threads is %u; it must be at most %d", options->threads, INT_MAX);
     return UFP4_ERROR_ARGUMENT;
   }
   if (!ufp4_kernel_available(options->kernel)) {
-    ufp4_message_set(message, "this processor does not have the kernel");
+    ufp4_message_set(message, "this processor does not have the kernel %s",
+                     ufp4_kernel_name(options->kernel));
     return UFP4_ERROR_UNSUPPORTED;
   }
   return UFP4_OK;
@@ -195,7 +196,7 @@ ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   if (counters == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "counters: nowhere to put them");
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_device_counters: counters is NULL");
   return device_note(device, device->backend->counters(device->state, counters));
 }
 
@@ -204,10 +205,11 @@ ufp4_status_t ufp4_device_accesses(ufp4_device_t *device, uint64_t reads[UFP4_SR
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   if (reads == NULL || writes == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "accesses: nowhere to put them");
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "ufp4_device_accesses: reads or writes is NULL");
   if (device->backend->accesses == NULL)
     return device_fail(device, UFP4_ERROR_UNSUPPORTED,
-                       "accesses: the backend tlm alone counts them");
+                       "ufp4_device_accesses: only backend tlm counts accesses");
   device->backend->accesses(device->state, reads, writes);
   return UFP4_OK;
 }

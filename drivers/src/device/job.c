@@ -28,9 +28,9 @@ static ufp4_status_t take_oldest(ufp4_device_t *device, uint64_t timeout_us) {
   if (status != UFP4_OK) return status;
   uint64_t number = device->taken + 1;
   if (completion.job != (uint32_t)number) {
-    return device_note(
-        device, device_fail(device, UFP4_ERROR_DEVICE, "completion of job %u where job %u was due",
-                            completion.job, (uint32_t)number));
+    return device_note(device, device_fail(device, UFP4_ERROR_DEVICE,
+                                           "the core completed job %u where job %u was expected",
+                                           completion.job, (uint32_t)number));
   }
   device->done[number % HISTORY_JOBS] = completion;
   device->taken = number;
@@ -50,7 +50,8 @@ int jobs_drain(ufp4_device_t *device) {
 ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
   if (device == NULL) return UFP4_ERROR_ARGUMENT;
   if (device->backend->reset == NULL)
-    return device_fail(device, UFP4_ERROR_UNSUPPORTED, "this device has no reset");
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED,
+                       "ufp4_device_reset: this backend cannot be reset");
   ufp4_status_t status = device_note(device, device->backend->reset(device->state));
   if (status != UFP4_OK) return status;
   device->failed = device->overdue = 0;
@@ -90,11 +91,13 @@ ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descri
                           uint32_t *job) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (descriptor == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "submit: no descriptor");
+  if (descriptor == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_submit: descriptor is NULL");
   if (starts_before(descriptor, device_buffers_base(device))) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT,
-                       "submit: an address lies before the buffers, which start at 0x%llx",
-                       (unsigned long long)device_buffers_base(device));
+    return device_fail(
+        device, UFP4_ERROR_ARGUMENT,
+        "ufp4_submit: an address in the descriptor is below the buffers, which start at 0x%llx",
+        (unsigned long long)device_buffers_base(device));
   }
   if (device->submitted - device->taken == UFP4_QUEUE_JOBS) status = take_oldest(device, 0);
   if (status != UFP4_OK) return status;
@@ -118,8 +121,8 @@ static ufp4_status_t take_until(ufp4_device_t *device, uint64_t number, uint64_t
   const uint64_t start = now_us();
   for (uint64_t spent = 0; device->taken < number; spent = now_us() - start) {
     if (timeout_us != 0 && spent >= timeout_us) {
-      return device_fail(device, UFP4_ERROR_TIMEOUT, "wait: job %u has not ended",
-                         (uint32_t)number);
+      return device_fail(device, UFP4_ERROR_TIMEOUT,
+                         "ufp4_wait: job %u has not ended within the time limit", (uint32_t)number);
     }
     ufp4_status_t status = take_oldest(device, timeout_us == 0 ? 0 : timeout_us - spent);
     if (status != UFP4_OK) return status;
@@ -133,19 +136,21 @@ ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us
   if (status != UFP4_OK) return status;
   uint32_t age = (uint32_t)device->submitted - job;
   if (age >= device->submitted)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u was not submitted", job);
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_wait: job %u was not submitted", job);
   uint64_t number = device->submitted - age;
   if (number + HISTORY_JOBS <= device->taken) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "wait: job %u ended more than %u jobs ago", job,
-                       HISTORY_JOBS);
+    return device_fail(
+        device, UFP4_ERROR_ARGUMENT,
+        "ufp4_wait: job %u ended more than %u jobs ago, so its completion is no longer kept", job,
+        HISTORY_JOBS);
   }
   status = take_until(device, number, timeout_us);
   if (status != UFP4_OK) return status;
   const ufp4_completion_t *done = &device->done[number % HISTORY_JOBS];
   if (completion != NULL) *completion = *done;
   if (done->status == UFP4_CORE_STATUS_OK) return UFP4_OK;
-  const char *text = done->status < UFP4_CORE_STATUS_COUNT ? status_texts[done->status]
-                                                           : "a status without a name";
+  const char *text =
+      done->status < UFP4_CORE_STATUS_COUNT ? status_texts[done->status] : "which is unknown";
   return device_fail(device, UFP4_ERROR_JOB, "job %u ended with status %u, %s", job, done->status,
                      text);
 }
@@ -153,9 +158,11 @@ ufp4_status_t ufp4_wait(ufp4_device_t *device, uint32_t job, uint64_t timeout_us
 ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (slot >= UFP4_SLOTS || exponent == NULL) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "slot %u: there are slots 0 to %d", slot,
-                       UFP4_SLOTS - 1);
+  if (exponent == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_slot_read: exponent is NULL");
+  if (slot >= UFP4_SLOTS) {
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "ufp4_slot_read: slot is %u; it must be from 0 to %d", slot, UFP4_SLOTS - 1);
   }
   status = take_all(device);
   if (status != UFP4_OK) return status;

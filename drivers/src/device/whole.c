@@ -15,7 +15,7 @@ static ufp4_status_t check_quantize(ufp4_device_t *device, const ufp4_matrix_t *
   ufp4_message_t why = {0};
   ufp4_status_t status = ufp4_quantize_check(in, how, &why);
   if (status == UFP4_OK) status = ufp4_combination_quantize(how, 0, device->backend->name, &why);
-  return status == UFP4_OK ? status : device_fail(device, status, "quantize: %s", why.text);
+  return status == UFP4_OK ? status : device_fail(device, status, "%s", why.text);
 }
 
 ufp4_status_t quantize_whole(ufp4_device_t *device, const ufp4_matrix_t *in,
@@ -53,7 +53,7 @@ ufp4_status_t ufp4_device_quantize_stats(ufp4_device_t *device, const ufp4_matri
   status = check_quantize(device, in, how);
   if (status != UFP4_OK) return status;
   if (out == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: nowhere to put the operand");
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_device_quantize: out is NULL");
   memset(out, 0, sizeof *out);
   status = device_takes_descriptors(device) ? quantize_on_core(device, in, how, out, &own)
                                             : quantize_whole(device, in, how, out);
@@ -98,15 +98,14 @@ ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract,
   }
   if (core->contract != (uint32_t)contract) {
     return device_fail(device, UFP4_ERROR_UNSUPPORTED,
-                       "the configuration %s accumulates by the contract %s, not by %s; %s does",
-                       core->name, contract_names[core->contract], contract_names[contract],
+                       "configuration %s accumulates by contract %s, not %s; %s does", core->name,
+                       contract_names[core->contract], contract_names[contract],
                        another_core(core, contract, a, b));
   }
   if (configuration_multiplies(core, a) && configuration_multiplies(core, b)) return UFP4_OK;
-  return device_fail(device, UFP4_ERROR_UNSUPPORTED,
-                     "the configuration %s does not multiply %s; %s does", core->name,
-                     elem_names[configuration_multiplies(core, a) ? b : a],
-                     another_core(core, contract, a, b));
+  return device_fail(
+      device, UFP4_ERROR_UNSUPPORTED, "configuration %s does not multiply %s; %s does", core->name,
+      elem_names[configuration_multiplies(core, a) ? b : a], another_core(core, contract, a, b));
 }
 
 static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
@@ -114,9 +113,12 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
                                 int64_t d_ld) {
   ufp4_message_t why = {0};
   ufp4_status_t status = ufp4_gemm_check(a, b, how, &why);
-  if (status == UFP4_OK && (d == NULL || d_ld < b->rows)) {
+  if (status == UFP4_OK && d == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_device_gemm: d is NULL");
+  if (status == UFP4_OK && d_ld < b->rows) {
     return device_fail(device, UFP4_ERROR_ARGUMENT,
-                       "gemm: no D, or its rows are less than N elements apart");
+                       "ufp4_device_gemm: d_ld is %lld; it must be at least N = %lld",
+                       (long long)d_ld, (long long)b->rows);
   }
   if (status == UFP4_OK) {
     status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name,
@@ -124,17 +126,19 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
   }
   if (status == UFP4_OK && (ufp4_operand_is_wide(a) || ufp4_operand_is_wide(b)) &&
       !device->backend->in_host_memory) {
-    ufp4_message_set(&why,
-                     "backend %s has neither blocks over 16 nor transforms of 32 points; model has",
-                     device->backend->name);
+    ufp4_message_set(
+        &why,
+        "backend %s does not support blocks larger than 16 or transforms of 32 points; model does",
+        device->backend->name);
     status = UFP4_ERROR_UNSUPPORTED;
   }
-  if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
+  if (status != UFP4_OK) return device_fail(device, status, "%s", why.text);
   status = device_check_core(device, how->contract, a->elem, b->elem);
   if (status == UFP4_OK && how->contract == UFP4_CONTRACT_NV && how->c != NULL &&
       device_takes_descriptors(device)) {
     return device_fail(device, UFP4_ERROR_UNSUPPORTED,
-                       "gemm: the core has no C for the contract nv, whose sums begin with it");
+                       "a core cannot start its sums with C, as contract nv does; leave out C, or "
+                       "use backend model");
   }
   return status;
 }
@@ -145,7 +149,8 @@ ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
   ufp4_gemm_stats_t own = {0};
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
-  if (asked == NULL) return device_fail(device, UFP4_ERROR_ARGUMENT, "gemm: no options");
+  if (asked == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_device_gemm: how is NULL");
   ufp4_gemm_t how = *asked;
   how.threads = device->threads;
   how.kernel = device->kernel;

@@ -30,17 +30,18 @@ ufp4_status_t ufp4_quantize_on_core(const ufp4_quantize_t *how, const ufp4_confi
   if (!core->quant) {
     ufp4_message_set(why, "%s has no QUANT engine", core->name);
   } else if (how->scale != UFP4_SCALE_E4M3 && how->scale != UFP4_SCALE_E8M0) {
-    ufp4_message_set(why, "QUANT makes no %s scales", scale_names[how->scale]);
+    ufp4_message_set(why, "QUANT does not make %s scales", scale_names[how->scale]);
   } else if (how->layout != UFP4_LAYOUT_1D) {
-    ufp4_message_set(why, "QUANT makes no scales of 16 x 16 tiles");
+    ufp4_message_set(why, "QUANT does not make 2D scales (16 x 16 blocks)");
   } else if (how->elem == UFP4_ELEM_MIXED && !core->mixed) {
     ufp4_message_set(
-        why, "QUANT of %s makes no elements mixed; with %smixed=1, as in small-mixed, it does",
+        why,
+        "QUANT of %s does not make mixed elements; a core with %smixed=1, such as small-mixed, does",
         core->name, core->formats == UFP4_FORMATS_ALL ? "" : "formats=all and ");
   } else if (how->rht == UFP4_RHT_BF16) {
     ufp4_message_set(why, "QUANT has no transform that rounds to BF16");
   } else if (how->scale == UFP4_SCALE_E8M0 && how->rht != UFP4_RHT_NONE) {
-    ufp4_message_set(why, "QUANT transforms no blocks of 32 with E8M0 scales");
+    ufp4_message_set(why, "QUANT does not transform blocks of 32 with E8M0 scales");
   } else {
     return UFP4_OK;
   }

@@ -57,8 +57,7 @@ ufp4_status_t checkpoint_json(const checkpoint_t *checkpoint, const char *name, 
   if (status != UFP4_OK || access(path, F_OK) != 0) return status;
   *out = json_load_file(path, 0, &error);
   if (*out != NULL) return UFP4_OK;
-  ufp4_message_set(message, "%s: it cannot be read as JSON: line %d: %s", path, error.line,
-                   error.text);
+  ufp4_message_set(message, "%s: invalid JSON: line %d: %s", path, error.line, error.text);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -98,12 +97,13 @@ static ufp4_status_t open_folder(checkpoint_t *checkpoint, ufp4_message_t *messa
   if (status != UFP4_OK) return status;
   checkpoint->names = json_object_get(checkpoint->index, "weight_map");
   if (checkpoint->index != NULL && !json_is_object(checkpoint->names)) {
-    ufp4_message_set(message, "%s/" INDEX ": it has no object weight_map", checkpoint->folder);
+    ufp4_message_set(message, "%s/" INDEX ": the object weight_map is missing", checkpoint->folder);
     return UFP4_ERROR_FORMAT;
   }
   if (checkpoint->index != NULL) return UFP4_OK;
   if (access(path, F_OK) == 0) return open_single(checkpoint, path, message);
-  ufp4_message_set(message, "%s: it holds no " SINGLE " and no " INDEX, checkpoint->place);
+  ufp4_message_set(message, "%s: the folder holds neither " SINGLE " nor " INDEX,
+                   checkpoint->place);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -141,17 +141,19 @@ static ufp4_status_t find_shard(const checkpoint_t *checkpoint, const char *name
                                 char path[CHECKPOINT_TEXT], ufp4_message_t *message) {
   const char *shard = json_string_value(json_object_get(checkpoint->names, name));
   if (shard == NULL) {
-    ufp4_message_set(message, "%s/" INDEX ": it names no file for %s", checkpoint->folder, name);
+    ufp4_message_set(message, "%s/" INDEX ": weight_map names no file for %s", checkpoint->folder,
+                     name);
     return UFP4_ERROR_FORMAT;
   }
   if (strchr(shard, '/') != NULL) {
-    ufp4_message_set(message, "%s: " INDEX " names %s for it; a file beside the index is needed",
+    ufp4_message_set(message,
+                     "%s: " INDEX " says that %s holds it; that must be a file in the same folder",
                      name, shard);
     return UFP4_ERROR_FORMAT;
   }
   ufp4_status_t status = make_path(checkpoint, shard, path, message);
   if (status != UFP4_OK || access(path, F_OK) == 0) return status;
-  ufp4_message_set(message, "%s: it is missing; %s has %s in it", path, INDEX, name);
+  ufp4_message_set(message, "%s: the file is missing; %s says that it holds %s", path, INDEX, name);
   return UFP4_ERROR_IO;
 }
 

@@ -72,9 +72,8 @@ static ufp4_status_t find_maker(const checkpoint_t *checkpoint, char maker[MAKER
     if (made_by(&layouts[i], maker)) return UFP4_OK;
   }
   ufp4_message_set(message,
-                   "%s: it was quantized by '%s', as its configuration says; layers of "
-                   "compressed-tensors, modelopt, "
-                   "torchao and mxfp4 can be read",
+                   "%s: according to its configuration '%s' quantized it; only layers of "
+                   "compressed-tensors, modelopt, torchao and mxfp4 can be read",
                    checkpoint->place, maker);
   return UFP4_ERROR_FORMAT;
 }
@@ -154,15 +153,17 @@ static ufp4_status_t fail_layer(const checkpoint_t *checkpoint, const char *make
   const int length = (int)nearest.length;
   const char *place = checkpoint->place;
   if (nearest.count == 0) {
-    ufp4_message_set(message,
-                     "%s: it has no layer in 4 bits%s%s; a quantized tensor of this program is "
-                     "named without :LAYER",
-                     place, maker[0] != '\0' ? " under the names of " : "", maker);
+    ufp4_message_set(
+        message,
+        "%s: it has no 4-bit layer%s%s; name a tensor that ufp4 quantize wrote without :LAYER",
+        place, maker[0] != '\0' ? " under the names of " : "", maker);
   } else if (layer[0] == '\0') {
-    ufp4_message_set(message, "%s: name a layer, as %s:LAYER; it has %d in 4 bits, such as %.*s",
+    ufp4_message_set(message,
+                     "%s: name a layer, as %s:LAYER; it has %d layers in 4 bits, such as %.*s",
                      place, place, nearest.count, length, nearest.name);
   } else {
-    ufp4_message_set(message, "%s: it has no layer %s; of its %d in 4 bits the nearest is %.*s",
+    ufp4_message_set(message,
+                     "%s: it has no layer %s; the closest of its %d layers in 4 bits is %.*s",
                      place, layer, nearest.count, length, nearest.name);
   }
   return UFP4_ERROR_FORMAT;

@@ -74,9 +74,8 @@ static int64_t divided_up(int64_t a, int64_t b) {
 
 static ufp4_status_t fail_shape(const layer_t *layer, const shape_t *shape) {
   ufp4_message_set(layer->message,
-                   "%s: %lld x %lld codes do not go with %lld x %lld scales; %lld x %lld are "
-                   "needed, or swizzled %lld x "
-                   "%lld",
+                   "%s: %lld x %lld codes do not match %lld x %lld scales; %lld x %lld scales are "
+                   "needed, or swizzled %lld x %lld",
                    layer->name, (long long)shape->rows, (long long)shape->cols,
                    (long long)shape->scale_rows, (long long)shape->scale_cols,
                    (long long)shape->rows, (long long)shape->groups,
@@ -102,7 +101,7 @@ static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t 
   const int first = scales->dimensions - 2;
   if (first < 0 || first > 1 || codes->dimensions < first + 2 || codes->dimensions > first + 3) {
     ufp4_message_set(layer->message,
-                     "%s: codes of %d and scales of %d dimensions do not go together", layer->name,
+                     "%s: codes of %d dimensions do not match scales of %d dimensions", layer->name,
                      codes->dimensions, scales->dimensions);
     return UFP4_ERROR_FORMAT;
   }
@@ -113,14 +112,15 @@ static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t 
   for (int i = first + 1; i < codes->dimensions; i++) shape->cols *= codes->shape[i];
   shape->scale_rows = scales->shape[first];
   shape->scale_cols = scales->shape[first + 1];
-  if (shape->cols % 2 != 0) return fail(layer, "an odd number of columns in 4 bits");
+  if (shape->cols % 2 != 0)
+    return fail(layer, "the number of columns is odd; 4-bit codes need an even one");
   if (first == 1 && codes->shape[0] != shape->experts)
-    return fail(layer, "codes and scales of different numbers of experts");
+    return fail(layer, "codes and scales have different numbers of experts");
   ufp4_status_t status = check_scales(layer, shape);
   // The bytes of a group must be the last dimension.
   if (status == UFP4_OK && shape->scale == UFP4_SCALE_E8M0 && codes->dimensions == first + 3 &&
       codes->shape[first + 1] != shape->scale_cols) {
-    return fail(layer, "codes and scales of different numbers of blocks");
+    return fail(layer, "codes and scales have different numbers of blocks");
   }
   return status;
 }
@@ -128,7 +128,7 @@ static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t 
 static ufp4_status_t check_expert(const layer_t *layer, const shape_t *shape) {
   const long long experts = shape->experts;
   if (experts == 0 && layer->expert < 0) return UFP4_OK;
-  if (experts == 0) return fail(layer, "it has no experts; leave the number out");
+  if (experts == 0) return fail(layer, "this layer has no experts; leave out the number after it");
   if (layer->expert >= 0 && layer->expert < experts) return UFP4_OK;
   ufp4_message_set(layer->message, "%s: it has %lld experts; name one, as LAYER:0 to LAYER:%lld",
                    layer->name, experts, experts - 1);
@@ -192,7 +192,7 @@ static ufp4_status_t read_tensor_scale(const layer_t *layer, const shape_t *shap
   const int there = name_tensor(layer, layout->tensor_scale, tensor.name);
   *scale = 1.0f;
   if (shape->scale == UFP4_SCALE_E8M0) {
-    return there ? fail(layer, "scales are E8M0, and yet there is a tensor scale") : UFP4_OK;
+    return there ? fail(layer, "it has a tensor scale, which E8M0 scales cannot have") : UFP4_OK;
   }
   if (layout->rule == CHECKPOINT_NO_TENSOR_SCALE)
     return fail(layer, "its scales are F8_E4M3; U8 is needed");
@@ -248,7 +248,7 @@ static ufp4_status_t check_refused(const layer_t *layer) {
   char name[CHECKPOINT_TEXT];
   for (int i = 0; i < 2; i++) {
     if (!name_tensor(layer, layer->layout->refused[i], name)) continue;
-    ufp4_message_set(layer->message, "%s: it has %s, which is not read here and changes the values",
+    ufp4_message_set(layer->message, "%s: it has %s, which changes the values and is not supported",
                      layer->name, name);
     return UFP4_ERROR_FORMAT;
   }

@@ -92,9 +92,9 @@ static ufp4_status_t read_rht(const reader_t *reader, ufp4_quantize_t *how) {
   errno = 0;
   const uint64_t mask = strtoull(digits, &end, 16);
   if (end == digits || *end != '\0' || errno != 0 || mask >> (points - 1) > 1 || digits[0] == '-') {
-    return fail_value(reader, "rht", text,
-                      "none, a mask of 16 bits in hex (as many as rht_size says), or bf16: and "
-                      "such a mask");
+    return fail_value(
+        reader, "rht", text,
+        "none, a mask in hex of rht_size bits (16 by default), or bf16: followed by such a mask");
   }
   how->rht = bf16 ? UFP4_RHT_BF16 : UFP4_RHT_INTEGER;
   how->rht_size = (int)points;
@@ -113,7 +113,7 @@ static ufp4_status_t read_tensor_scale(const reader_t *reader, ufp4_scale_t scal
     return fail_value(reader, "tensor_scale", text, "a finite number above 0");
   }
   if (scale != UFP4_SCALE_NVFP4 && parsed != 1.0f) {
-    return fail_value(reader, "tensor_scale", text, "only nvfp4 has one; with any other scale 1");
+    return fail_value(reader, "tensor_scale", text, "1 (only scale nvfp4 has a tensor scale)");
   }
   *value = parsed;
   return UFP4_OK;
@@ -125,7 +125,7 @@ static ufp4_status_t read_exponent(const reader_t *reader, ufp4_quantize_t *how)
   ufp4_status_t status = read_number(reader, "tensor_exponent", INT16_MIN, INT16_MAX, &exponent);
   if (status != UFP4_OK) return status;
   if (how->scale != UFP4_SCALE_E4M3 && exponent != 0) {
-    return fail_value(reader, "tensor_exponent", text, "only e4m3 has one; with any other scale 0");
+    return fail_value(reader, "tensor_exponent", text, "0 (only scale e4m3 has a tensor exponent)");
   }
   how->exponent_given = how->scale == UFP4_SCALE_E4M3;
   how->exponent = (int)exponent;
@@ -143,8 +143,8 @@ static ufp4_status_t read_flags(const reader_t *reader, unsigned *flags) {
 static ufp4_status_t demand(const reader_t *reader, const char *key) {
   if (safetensors_metadata(reader->file, key) != NULL) return UFP4_OK;
   ufp4_message_set(reader->message,
-                   "%s: metadata %s is missing; elem, scale and block are needed (of a checkpoint "
-                   "name a layer: FILE:LAYER)",
+                   "%s: metadata %s is missing; elem, scale and block are needed (of a checkpoint, "
+                   "name a layer as FILE:LAYER)",
                    reader->file->path, key);
   return UFP4_ERROR_FORMAT;
 }
@@ -229,9 +229,8 @@ static ufp4_status_t fail_shape(const reader_t *reader, const layout_t *layout) 
   char told[128];
   tell_metadata(reader, told);
   ufp4_message_set(reader->message,
-                   "%s: codes %lld x %lld and scales %lld x %lld%s do not go together; codes are "
-                   "[rows][cols], or packed "
-                   "[rows][ceil(cols/2)], scales [rows][ceil(cols/%d)]",
+                   "%s: codes of %lld x %lld do not match scales of %lld x %lld%s; codes are "
+                   "[rows][cols], or packed [rows][ceil(cols/2)], and scales [rows][ceil(cols/%d)]",
                    reader->file->path, (long long)layout->codes.rows, (long long)layout->codes.cols,
                    (long long)layout->scales.rows, (long long)layout->scales.cols, told,
                    layout->block);
@@ -320,8 +319,8 @@ static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout
   if (status != UFP4_OK) return status;
   if (copy_codes(layout, out)) return read_flags(reader, &out->flags);
   ufp4_message_set(reader->message,
-                   "%s: a byte of codes is over 15, and they are one per byte; if two are packed "
-                   "in each, metadata cols is missing",
+                   "%s: a code is greater than 15, although there is one code per byte; if two are "
+                   "packed in each byte, metadata cols is missing",
                    reader->file->path);
   return UFP4_ERROR_FORMAT;
 }
@@ -361,10 +360,10 @@ static ufp4_status_t find_part(const reader_t *reader, const char *name, unsigne
 static ufp4_status_t check_f4(const reader_t *reader, const ufp4_quantize_t *how, part_t *codes) {
   if (codes->dtype != SAFETENSORS_F4) return UFP4_OK;
   if (how->elem != UFP4_ELEM_E2M1 || codes->cols % 2 != 0) {
-    ufp4_message_set(
-        reader->message,
-        "%s:codes: elements of type F4 are e2m1 and even in number a row; these are %s, %lld",
-        reader->file->path, elem_names[how->elem], (long long)codes->cols);
+    ufp4_message_set(reader->message,
+                     "%s:codes: type F4 needs elem e2m1 and an even number of columns; here they "
+                     "are %s and %lld",
+                     reader->file->path, elem_names[how->elem], (long long)codes->cols);
     return UFP4_ERROR_FORMAT;
   }
   codes->cols /= 2;

@@ -101,8 +101,9 @@ static ufp4_status_t read_copies(const reader_t *reader, const char *key, const 
     const int axis = pass < 0 ? -1 : axis_in_pass(role, pass);
     const int found = find_name(json_string_value(each), names, count);
     if (axis < 0) {
-      ufp4_message_set(reader->message, "%s: %s: %s enters %s and %s, not '%s'", reader->path, key,
-                       role_names[role], role == UFP4_ROLE_DY ? "dgrad" : "fprop",
+      ufp4_message_set(reader->message, "%s: %s: %s is an operand of %s and %s, not of '%s'",
+                       reader->path, key, role_names[role],
+                       role == UFP4_ROLE_DY ? "dgrad" : "fprop",
                        role == UFP4_ROLE_W ? "dgrad" : "wgrad", what);
       return UFP4_ERROR_FORMAT;
     }
@@ -237,7 +238,8 @@ static ufp4_status_t read_size(const reader_t *reader, const char *key, const in
   if (!json_is_real(item)) return fail_value(reader, key, names, count);
   char list[64];
   list_names(names, count, list);
-  ufp4_message_set(reader->message, "%s: %s must be a whole number: %s", reader->path, key, list);
+  ufp4_message_set(reader->message, "%s: %s must be one of the whole numbers %s", reader->path, key,
+                   list);
   return UFP4_ERROR_FORMAT;
 }
 
@@ -259,14 +261,14 @@ static ufp4_status_t check_keys(const reader_t *reader) {
   const char *key;
   json_t *value;
   if (!json_is_object(reader->object)) {
-    ufp4_message_set(reader->message, "%s: a recipe is a JSON object", reader->path);
+    ufp4_message_set(reader->message, "%s: a recipe must be a JSON object", reader->path);
     return UFP4_ERROR_FORMAT;
   }
   json_object_foreach((json_t *)reader->object, key, value) {
     if (find_name(key, known, count) >= 0) continue;
     char list[192];
     list_names(known, count, list);
-    ufp4_message_set(reader->message, "%s: unknown key '%s'; there are %s", reader->path, key,
+    ufp4_message_set(reader->message, "%s: unknown key '%s'; the keys are %s", reader->path, key,
                      list);
     return UFP4_ERROR_FORMAT;
   }
@@ -288,7 +290,7 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   const char *text = item != NULL ? json_string_value(item) : base;
   size_t length = text == NULL ? 0 : item != NULL ? strlen(text) : strcspn(text, ".");
   if (length == 0 || (item != NULL && length > TITLE_BYTES)) {
-    ufp4_message_set(reader->message, "%s: name must be a text of 1 to %d bytes", reader->path,
+    ufp4_message_set(reader->message, "%s: name must be a string of 1 to %d bytes", reader->path,
                      TITLE_BYTES);
     return UFP4_ERROR_FORMAT;
   }
@@ -306,14 +308,15 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   ufp4_recipe_t built_in;
   if (ufp4_recipe_named(recipe->name, &built_in) == UFP4_OK) {
     ufp4_message_set(reader->message,
-                     "%s: its name is %s, as a built-in recipe's; give it another with \"name\"",
+                     "%s: its name %s is that of a built-in recipe; give it another with \"name\"",
                      reader->path, recipe->name);
     return UFP4_ERROR_FORMAT;
   }
   if (!good) {
-    ufp4_message_set(reader->message,
-                     "%s: name: letters, digits and . _ + - are possible, no '.' at the start",
-                     reader->path);
+    ufp4_message_set(
+        reader->message,
+        "%s: name may hold only letters, digits and . _ + -, and may not start with '.'",
+        reader->path);
     return UFP4_ERROR_FORMAT;
   }
   return UFP4_OK;
@@ -328,8 +331,10 @@ static ufp4_status_t read_signs(const reader_t *reader, ufp4_recipe_t *recipe) {
   if (status != UFP4_OK || signs == UFP4_SIGNS_FIXED ||
       json_object_get(reader->object, "rht_mask") == NULL)
     return status;
-  ufp4_message_set(reader->message, "%s: rht_mask goes with signs fixed; step draws them",
-                   reader->path);
+  ufp4_message_set(
+      reader->message,
+      "%s: rht_mask needs signs fixed; with signs step a new mask is drawn at each step",
+      reader->path);
   return UFP4_ERROR_FORMAT;
 }
 

@@ -107,12 +107,13 @@ static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t lengt
     return UFP4_ERROR_MEMORY;
   }
   if (file->header == NULL) {
-    ufp4_message_set(message, "%s: its header is no JSON: %s", file->path, error.text);
+    ufp4_message_set(message, "%s: its header is not valid JSON: %s", file->path, error.text);
     return UFP4_ERROR_FORMAT;
   }
   if (!json_is_object(file->header)) {
-    return fail(file, message,
-                "its header is a JSON array; an object is needed, {\"NAME\": {\"dtype\": ..}, ..}");
+    return fail(
+        file, message,
+        "its header is a JSON array; it must be an object, {\"NAME\": {\"dtype\": ..}, ..}");
   }
   return check_entries(file, message);
 }
@@ -120,15 +121,16 @@ static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t lengt
 static ufp4_status_t read_header(safetensors_t *file, ufp4_message_t *message) {
   uint8_t first[8] = {0};
   if (file->file.size < 8)
-    return fail(file, message,
-                "truncated: a .safetensors begins with 8 bytes that say how long its header is");
+    return fail(
+        file, message,
+        "truncated: a .safetensors file starts with 8 bytes that hold the length of its header");
   ufp4_status_t status = file_range_read(&file->file, 0, 8, first, message);
   if (status != UFP4_OK) return status;
   uint64_t length = read_u64(first);
   if (memcmp(first, "\x93NUMPY", 6) == 0)
-    return fail(file, message, "it is a .npy; a .safetensors is needed");
+    return fail(file, message, "it is a .npy file; a .safetensors file is needed");
   if (length > MAX_HEADER_BYTES)
-    return fail(file, message, "its header is over 100 MB, or it is no .safetensors");
+    return fail(file, message, "not a .safetensors file, or its header is over 100 MB");
   if (length > file->file.size - 8) return fail(file, message, "truncated inside its header");
   file->data_at = 8 + length;
   file->data_bytes = file->file.size - file->data_at;
@@ -222,7 +224,7 @@ static ufp4_status_t fail_missing(const safetensors_t *file, const char *name,
   if (name[0] != '\0') {
     ufp4_message_set(message, "%s: it has no tensor %s; it has %s", file->path, name, has);
   } else {
-    ufp4_message_set(message, "%s: a tensor of it is needed, as FILE.safetensors:NAME; it has %s",
+    ufp4_message_set(message, "%s: name one of its tensors, as FILE.safetensors:NAME; it has %s",
                      file->path, has);
   }
   return UFP4_ERROR_FORMAT;
@@ -275,7 +277,7 @@ static ufp4_status_t check_size(const safetensors_t *file, const safetensors_ent
     if (count == 0) break;
   }
   if (count != 0 && count * bits == 8 * entry->bytes) return UFP4_OK;
-  ufp4_message_set(message, "%s:%s: %s elements of type %s do not go with %llu bytes of data",
+  ufp4_message_set(message, "%s:%s: %s elements of type %s do not match %llu bytes of data",
                    file->path, entry->name, shape_text(entry, text), entry->dtype_name,
                    (unsigned long long)entry->bytes);
   return UFP4_ERROR_FORMAT;

@@ -16,12 +16,15 @@ static int size_is_bad(int64_t size) {
 static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_t *shape) {
   if (size_is_bad(shape->tokens) || size_is_bad(shape->cin) || size_is_bad(shape->cout)) {
     return device_fail(
-        device, UFP4_ERROR_ARGUMENT, "a linear layer of %lld x %lld x %lld: sizes go from 1 to %d",
+        device, UFP4_ERROR_ARGUMENT,
+        "the layer has tokens %lld, cin %lld and cout %lld; each must be from 1 to %d",
         (long long)shape->tokens, (long long)shape->cin, (long long)shape->cout, UFP4_MAX_DIM);
   }
   if (shape->layer > 4095 || shape->passes == 0 || shape->passes > UFP4_PASSES_ALL) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "layer %u: at most 4095; passes 0x%x: 1 to 7",
-                       shape->layer, shape->passes);
+    return device_fail(
+        device, UFP4_ERROR_ARGUMENT,
+        "layer is %u and passes is 0x%x; layer must be at most 4095, and passes from 1 to 7",
+        shape->layer, shape->passes);
   }
   return UFP4_OK;
 }
@@ -32,7 +35,8 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape
   const ufp4_bf16_layers_t none = {.matrices = 0};
   ufp4_message_t why;
   if (memcmp(&recipe->bf16_layers, &none, sizeof none) != 0) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "recipe %s: bf16_layers needs a whole model",
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "recipe %s: bf16_layers applies to a whole model, not to one layer",
                        recipe->name);
   }
   ufp4_status_t status = ufp4_recipe_check(recipe, shape->passes, device->backend->name, &why);
@@ -42,9 +46,10 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape
     if (!(shape->passes >> pass & 1) || recipe->rht[pass] == UFP4_RHT_NONE ||
         !ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass) || k % recipe->rht_size == 0)
       continue;
-    ufp4_message_set(&why,
-                     "a transform of %d points along %lld numbers, the %s: it takes a multiple",
-                     recipe->rht_size, (long long)k, along[pass]);
+    ufp4_message_set(
+        &why,
+        "a transform of %d points does not divide %lld, the number of %s, which must be a multiple",
+        recipe->rht_size, (long long)k, along[pass]);
     status = UFP4_ERROR_ARGUMENT;
   }
   if (status != UFP4_OK)
@@ -185,7 +190,7 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   if (shape == NULL || recipe == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "no shape or no recipe");
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "ufp4_linear_create: shape or recipe is NULL");
   status = check_shape(device, shape);
   if (status == UFP4_OK) status = check_recipe(device, shape, recipe);
   if (status != UFP4_OK) return status;
@@ -279,7 +284,8 @@ ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_
   memset(out, 0, sizeof *out);
   if ((unsigned)role >= UFP4_ROLE_COUNT || (unsigned)axis > 1 ||
       !linear->copies[role][axis].loaded) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "operand: that copy was not loaded");
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "ufp4_linear_operand: this role is not loaded along this axis");
   }
   const copy_t *copy = &linear->copies[role][axis];
   if (copy->kept != NULL)

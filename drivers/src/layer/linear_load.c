@@ -11,7 +11,8 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
                                   const ufp4_matrix_t *tensor) {
   static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
   if ((unsigned)role >= UFP4_ROLE_COUNT || tensor == NULL || tensor->data == NULL) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "load: no such role, or no tensor");
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "ufp4_linear_load: role is out of range, or tensor or its data is NULL");
   }
   int64_t rows, cols;
   linear_role_shape(&linear->shape, role, &rows, &cols);
@@ -30,8 +31,8 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s must be FP32 or BF16", names[role]);
   }
   if (!linear_role_is_in(role, linear->shape.passes)) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "%s enters no pass of this layer",
-                       names[role]);
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "%s is not an operand of any pass of this layer", names[role]);
   }
   return UFP4_OK;
 }
@@ -282,8 +283,8 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
                                uint64_t step) {
   if (linear == NULL) return UFP4_ERROR_ARGUMENT;
   if (step >> 48 != 0) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "step %llu: at most 2^48 - 1",
-                       (unsigned long long)step);
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "step is %llu; it must be at most 2^48 - 1", (unsigned long long)step);
   }
   ufp4_status_t status = check_tensor(linear, role, tensor);
   if (status != UFP4_OK) return status;

@@ -10,7 +10,9 @@ static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float 
   ufp4_pass_operands(pass, roles, axes);
   for (int i = 0; i < 2; i++) {
     if (!linear->host_loaded[roles[i]]) {
-      return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+      return device_fail(
+          linear->device, UFP4_ERROR_ARGUMENT,
+          "ufp4_linear_run: an operand of this pass is not loaded; call ufp4_linear_load first");
     }
     int64_t rows, cols;
     linear_role_shape(&linear->shape, roles[i], &rows, &cols);
@@ -32,11 +34,14 @@ static ufp4_status_t pass_copies(ufp4_linear_t *linear, ufp4_pass_t pass, const 
   ufp4_pass_operands(pass, roles, axes);
   for (int i = 0; i < 2; i++) copies[i] = &linear->copies[roles[i]][axes[i]];
   if (!copies[0]->loaded || !copies[1]->loaded)
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: an operand was not loaded");
+    return device_fail(
+        linear->device, UFP4_ERROR_ARGUMENT,
+        "ufp4_linear_run: an operand of this pass is not loaded; call ufp4_linear_load first");
   if (linear->recipe.signs == UFP4_SIGNS_FIXED || copies[0]->step == copies[1]->step)
     return UFP4_OK;
   return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
-                     "run: operands of the steps %llu and %llu, whose signs differ",
+                     "ufp4_linear_run: the operands were loaded for steps %llu and %llu, whose "
+                     "transforms have different signs; load both for the same step",
                      (unsigned long long)copies[0]->step, (unsigned long long)copies[1]->step);
 }
 
@@ -112,12 +117,15 @@ ufp4_status_t ufp4_linear_run(ufp4_linear_t *linear, ufp4_pass_t pass, float *d,
   if (status != UFP4_OK) return status;
   if ((unsigned)pass >= UFP4_PASS_COUNT || !(linear->shape.passes >> pass & 1)) {
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
-                       "run: pass %d is not among this layer's passes", (int)pass);
+                       "ufp4_linear_run: pass %d is not one of this layer's passes", (int)pass);
   }
   ufp4_gemm_stats_t own = {0};
   linear_pass_shape(&linear->shape, pass, &own.m, &own.n, &own.k);
-  if (d == NULL || d_ld < own.n) {
-    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "run: D needs rows of %lld or more",
+  if (d == NULL)
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "ufp4_linear_run: d is NULL");
+  if (d_ld < own.n) {
+    return device_fail(linear->device, UFP4_ERROR_ARGUMENT,
+                       "ufp4_linear_run: d_ld is %lld; it must be at least %lld", (long long)d_ld,
                        (long long)own.n);
   }
   if (linear->host_passes >> pass & 1) {

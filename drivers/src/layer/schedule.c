@@ -330,28 +330,32 @@ static int size_is_bad(int64_t size) {
 
 ufp4_status_t schedule_check(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
                              const ufp4_schedule_buffers_t *buffers) {
-  if (plan == NULL || buffers == NULL)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "schedule: no plan or no buffers");
-  if (plan->layers == NULL || plan->layer_count < 1 ||
-      plan->layer_count > UFP4_SCHEDULE_MAX_LAYERS || plan->batches < 1 ||
-      plan->batches > BATCHES || plan->steps < 1 || plan->steps > MOST_STEPS) {
+  if (plan == NULL || plan->layers == NULL || buffers == NULL) {
     return device_fail(device, UFP4_ERROR_ARGUMENT,
-                       "schedule: %d layers, %d micro-batches, %d steps: 1 to %d, %d and %d",
-                       plan->layer_count, plan->batches, plan->steps, UFP4_SCHEDULE_MAX_LAYERS,
-                       BATCHES, MOST_STEPS);
+                       "schedule: plan, plan->layers or buffers is NULL");
+  }
+  if (plan->layer_count < 1 || plan->layer_count > UFP4_SCHEDULE_MAX_LAYERS || plan->batches < 1 ||
+      plan->batches > BATCHES || plan->steps < 1 || plan->steps > MOST_STEPS) {
+    return device_fail(
+        device, UFP4_ERROR_ARGUMENT,
+        "schedule: layer_count is %d, batches %d and steps %d; they must be from 1 to "
+        "%d, %d and %d",
+        plan->layer_count, plan->batches, plan->steps, UFP4_SCHEDULE_MAX_LAYERS, BATCHES,
+        MOST_STEPS);
   }
   if (plan->kept != 0 && (plan->kept < 2 || plan->kept > KEPT - 2))
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "schedule: kept is 0, or 2 to %d", KEPT - 2);
+    return device_fail(device, UFP4_ERROR_ARGUMENT,
+                       "schedule: kept is %d; it must be 0, or from 2 to %d", plan->kept, KEPT - 2);
   if (plan->source != UFP4_DTYPE_BF16 && plan->source != UFP4_DTYPE_F32)
-    return device_fail(device, UFP4_ERROR_ARGUMENT, "schedule: the source must be FP32 or BF16");
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "schedule: source must be FP32 or BF16");
   for (int l = 0; l < plan->layer_count; l++) {
     const ufp4_schedule_layer_t *shape = &plan->layers[l];
     if (!size_is_bad(shape->tokens) && shape->tokens >= plan->batches && !size_is_bad(shape->cin) &&
         !size_is_bad(shape->cout))
       continue;
     return device_fail(device, UFP4_ERROR_ARGUMENT,
-                       "schedule: layer %d of %lld x %lld x %lld: sizes go from 1 to %d, tokens "
-                       "from the number of micro-batches",
+                       "schedule: layer %d has tokens %lld, cin %lld and cout %lld; each must be "
+                       "from 1 to %d, and tokens at least the number of micro-batches",
                        l, (long long)shape->tokens, (long long)shape->cin, (long long)shape->cout,
                        UFP4_MAX_DIM);
   }
@@ -366,7 +370,7 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_recipe_t *re
   if (status == UFP4_OK &&
       (recipe->bf16_passes != 0 || memcmp(&recipe->bf16_layers, &none, sizeof none) != 0)) {
     status = UFP4_ERROR_UNSUPPORTED;
-    ufp4_message_set(&why, "the host multiplies part of it");
+    ufp4_message_set(&why, "the host multiplies its passes or layers in BF16");
   }
   if (status == UFP4_OK) return UFP4_OK;
   return device_fail(device, status, "schedule: recipe %s: %s", recipe->name, why.text);

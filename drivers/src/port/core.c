@@ -55,12 +55,12 @@ ufp4_status_t core_check_port(const ufp4_port_t *port, ufp4_message_t *message) 
       {"now", port->now != NULL},
   };
   if (port->name == NULL || port->name[0] == '\0') {
-    ufp4_message_set(message, "the port has no name");
+    ufp4_message_set(message, "port->name is NULL or empty");
     return UFP4_ERROR_ARGUMENT;
   }
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     if (functions[i].there) continue;
-    ufp4_message_set(message, "%s: the port has no function %s", port->name, functions[i].name);
+    ufp4_message_set(message, "%s: the port's function %s is NULL", port->name, functions[i].name);
     return UFP4_ERROR_ARGUMENT;
   }
   return UFP4_OK;
@@ -118,7 +118,7 @@ static void expect(const ufp4_configuration_t *configuration,
 
 static ufp4_status_t check_register(state_t *state, const char *what, uint32_t got, uint32_t want) {
   if (got == want) return UFP4_OK;
-  ufp4_message_set(state->message, "%s: the core's %s is 0x%x where this driver knows 0x%x",
+  ufp4_message_set(state->message, "%s: the core's %s is 0x%x; this driver knows only 0x%x",
                    state->port.name, what, got, want);
   return UFP4_ERROR_DEVICE;
 }
@@ -138,7 +138,7 @@ static ufp4_status_t fail_configuration(state_t *state, const ufp4_configuration
                                         const ufp4_configuration_t *found,
                                         const uint32_t got[CONFIGURATION_REGISTERS]) {
   char asked[UFP4_CONFIGURATION_NAME + 32] = "";
-  if (want != NULL) snprintf(asked, sizeof asked, ", and %s was asked for", want->name);
+  if (want != NULL) snprintf(asked, sizeof asked, ", but %s was requested", want->name);
   if (found != NULL) {
     ufp4_message_set(state->message, "%s: the core is %s%s", state->port.name, found->name, asked);
   } else {
@@ -183,7 +183,7 @@ ufp4_status_t core_set_up(state_t *state) {
 ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *options,
                                  ufp4_message_t *message) {
   if (options->mem_latency <= UFP4_MEM_LATENCY_MAX) return UFP4_OK;
-  ufp4_message_set(message, "%s: a memory latency of %u cycles; at most %u", name,
+  ufp4_message_set(message, "%s: the memory latency is %u cycles; it must be at most %u", name,
                    options->mem_latency, UFP4_MEM_LATENCY_MAX);
   return UFP4_ERROR_ARGUMENT;
 }
@@ -191,7 +191,7 @@ ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *
 ufp4_status_t core_check_dram(const char *name, const ufp4_device_options_t *options,
                               ufp4_message_t *message) {
   if (options->cycle_fs > UFP4_CYCLE_FS_MAX) {
-    ufp4_message_set(message, "%s: a cycle of %llu fs; at most %u", name,
+    ufp4_message_set(message, "%s: cycle_fs is %llu; it must be at most %u", name,
                      (unsigned long long)options->cycle_fs, UFP4_CYCLE_FS_MAX);
     return UFP4_ERROR_ARGUMENT;
   }
@@ -297,8 +297,8 @@ static ufp4_status_t check_head(state_t *state, uint32_t ended) {
   const ufp4_bare_t *bare = &state->bare;
   if (ended <= bare->submitted - bare->taken) return UFP4_OK;
   ufp4_message_set(state->message,
-                   "%s: the core's ring_head is %u, where it can be %u to %u: another program uses "
-                   "the core, or it has been reset or gone",
+                   "%s: the core's ring_head is %u, but must be from %u to %u: another program "
+                   "uses the core, or the core was reset or is gone",
                    state->port.name, bare->taken + ended, bare->taken, bare->submitted);
   return UFP4_ERROR_DEVICE;
 }
@@ -308,10 +308,10 @@ static ufp4_status_t look(state_t *state, uint32_t *ended) {
   ufp4_status_t status = check(state, ufp4_bare_poll(&state->bare, ended, &fatal));
   if (status == UFP4_OK) status = check_head(state, *ended);
   if (status != UFP4_OK || fatal == 0) return status;
-  ufp4_message_set(state->message, "%s: %s has stopped the core (fatal 0x%x)", state->port.name,
-                   fatal & FATAL_RING ? "its ring, which holds too many jobs or was moved back,"
-                                      : "its watchdog",
-                   fatal);
+  ufp4_message_set(
+      state->message, "%s: %s has stopped the core (fatal 0x%x)", state->port.name,
+      fatal & FATAL_RING ? "a bad ring_tail (too many jobs, or moved back)" : "its watchdog",
+      fatal);
   return UFP4_ERROR_DEVICE;
 }
 
@@ -346,8 +346,10 @@ ufp4_status_t core_reset(state_t *state) {
   const uint64_t began = ticks_now(state);
   while (status == UFP4_OK && resetting) {
     if (ticks_now(state) - began >= RESET_TICKS) {
-      ufp4_message_set(state->message, "%s: the bus does not let the core end its reset",
-                       state->port.name);
+      ufp4_message_set(
+          state->message,
+          "%s: the core's reset does not end, because the bus has not completed its transfers",
+          state->port.name);
       return UFP4_ERROR_DEVICE;
     }
     status = check(state, state->port.run(state->port.user, RESET_SLICE_TICKS));

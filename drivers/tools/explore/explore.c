@@ -21,7 +21,7 @@ enum { CSV, DOCUMENT, REPORT, FILES };
 static int check_timeline(const explore_plan_t *plan, const char *shapes) {
   const cli_device_t device = {.timeline = plan->timeline};
   if (plan->timeline != NULL && plan->case_count > 1)
-    return cli_fail(&cli_explore, CLI_USAGE, "--timeline is of one case, and there are %d",
+    return cli_fail(&cli_explore, CLI_USAGE, "--timeline needs a single case, and there are %d",
                     plan->case_count);
   const int end = cli_output_apart(&cli_explore, plan->timeline, plan->folder, files, FILES);
   return end == CLI_GO_ON ? cli_device_check_trace(&cli_explore, &device, &shapes, 1) : end;
@@ -159,7 +159,7 @@ static int read_all(const explore_plan_t *plan, explore_rows_t *rows) {
   for (int i = 0; i < plan->case_count && end == CLI_GO_ON; i++) {
     end = explore_kept_read(plan, i, rows, &found);
     if (end == CLI_GO_ON && !found)
-      end = cli_fail(&cli_explore, CLI_DEVICE, "case %d: its rank has left nothing", i);
+      end = cli_fail(&cli_explore, CLI_DEVICE, "case %d: its MPI rank has written no results", i);
   }
   return end;
 }
@@ -249,7 +249,8 @@ static int run(int argc, char **argv) {
   explore_options(&options, &a);
   int end = cli_parse(&cli_explore, &options, argc, argv, 0, 1, &inputs, &count);
   if (end == CLI_GO_ON && (count != 0) == (a.hf != NULL))
-    end = cli_fail(&cli_explore, CLI_USAGE, "SHAPES or --hf config.json is needed, and not both");
+    end =
+        cli_fail(&cli_explore, CLI_USAGE, "either SHAPES or --hf config.json is needed, not both");
   if (end == CLI_GO_ON) end = explore_check_options(&a, &options);
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   const char *shapes = a.hf != NULL || count == 0 ? a.hf : inputs[0];

@@ -11,7 +11,7 @@
 enum { TEXT = 512, MOST = 1 << 20 };  // longer than any configuration file
 
 static const char header[] = "[[configuration]]";
-static const char no_line[] = "no KEY = VALUE of a configuration";
+static const char no_line[] = "KEY = VALUE of a configuration is needed";
 
 // --- FILE.toml ----------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ static int is_skipped(const char *key) {
 static const char *add_line(char *line, char text[TEXT]) {
   line[strcspn(line, "#")] = '\0';
   line = trim(line);
-  if (strcmp(line, header) == 0 && text[0] != '\0') return "one configuration a file";
+  if (strcmp(line, header) == 0 && text[0] != '\0') return "a file holds only one configuration";
   if (*line == '\0' || strcmp(line, header) == 0) return NULL;
   char *value = strchr(line, '=');
   if (value == NULL) return no_line;
@@ -50,7 +50,7 @@ static const char *add_line(char *line, char text[TEXT]) {
   const size_t length = strlen(text);
   const int wrote =
       snprintf(text + length, TEXT - length, "%s%s=%s", length > 0 ? ":" : "", key, value);
-  return wrote < (int)(TEXT - length) ? NULL : "what is said up to here is too long";
+  return wrote < (int)(TEXT - length) ? NULL : "the configuration is too long";
 }
 
 // Reads up to MOST bytes and appends a zero. @return malloc'ed, or NULL with the reason.
@@ -60,7 +60,7 @@ static char *load_file(const char *path, size_t *size, ufp4_message_t *message) 
   const char *why = NULL;
   if (bytes != NULL) {
     *size = fread(bytes, 1, MOST + 1, file);
-    if (*size > MOST) why = "it is longer than any configuration";
+    if (*size > MOST) why = "it is too long for a configuration";
   }
   if (bytes == NULL || ferror(file)) why = strerror(errno);
   if (file != NULL) fclose(file);
@@ -91,7 +91,7 @@ static ufp4_status_t read_file(const char *path, char text[TEXT], ufp4_message_t
     return UFP4_ERROR_ARGUMENT;
   }
   if (text[0] != '\0') return UFP4_OK;
-  ufp4_message_set(message, "%s: there is no configuration in it", path);
+  ufp4_message_set(message, "%s: the file holds no configuration", path);
   return UFP4_ERROR_ARGUMENT;
 }
 

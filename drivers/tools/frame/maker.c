@@ -23,7 +23,7 @@ static const char run_module[] =
     ".__main__ import main\n"
     "except ImportError as error:\n"
     "  print(f'" MODULE
-    ": UFP4_PYTHON: {error}; one with ufp4[report] does', file=sys.stderr)\n"
+    ": UFP4_PYTHON: {error}; name a Python that has ufp4[report]', file=sys.stderr)\n"
     "  sys.exit(3)\n"
     "sys.exit(main())\n";
 
@@ -64,7 +64,7 @@ static void catch_ends(struct sigaction before[ENDS]) {
 static int settle(const cli_command_t *command, int end) {
   if (ended == 0) return end;
   raise(ended);
-  return end == CLI_GO_ON ? end : cli_fail_interrupted(command, "what Python tells is missing");
+  return end == CLI_GO_ON ? end : cli_fail_interrupted(command, "the report is incomplete");
 }
 
 // --- The run ------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ static int write_document(const cli_command_t *command, json_t *document, FILE *
   const int whole = *file != NULL && json_dumpf(document, *file, flags) == 0 && fflush(*file) == 0;
   if (whole) rewind(*file);
   return whole ? CLI_GO_ON
-               : cli_fail(command, CLI_DEVICE, "a temporary file in %s: %s", folder,
+               : cli_fail(command, CLI_DEVICE, "cannot write a temporary file in %s: %s", folder,
                           strerror(errno != 0 ? errno : ENOMEM));
 }
 
@@ -188,8 +188,8 @@ int maker_draw(const cli_command_t *command, const char *document, const char *p
   char quoted[4 * PATH_MAX];
   (void)cli_quote(document, quoted, sizeof quoted);
   fprintf(stderr,
-          "ufp4 %s: UFP4_PYTHON names no Python to draw report.html with; one with ufp4[report] "
-          "does: python3 -m " MODULE " %s%s\n",
+          "ufp4 %s: report.html is not drawn, because UFP4_PYTHON names no Python; with one that "
+          "has ufp4[report]: python3 -m " MODULE " %s%s\n",
           command->name, document[0] == '-' ? "-- " : "", quoted);
   return CLI_GO_ON;
 }

@@ -80,19 +80,24 @@ static int check_name(const cli_command_t *command, const char *path, cli_file_t
   const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
   if (path[0] == '\0') return cli_fail(command, CLI_USAGE, "the name of the output is empty");
   if (strcmp(path, "-") == 0) {
-    return cli_fail(command, CLI_USAGE,
-                    "-: outputs do not go to standard output; name a file (one called '-' is ./-)");
+    return cli_fail(
+        command, CLI_USAGE,
+        "-: this command does not write to standard output; name a file (./- for one called '-')");
   }
   if (path[0] == '=') {
     return cli_fail(command, CLI_USAGE,
-                    "'%s' begins with '='; leave that out (a file called so is ./%s)", path, path);
+                    "'%s' begins with '='; leave it out, or write ./%s for a file of that name",
+                    path, path);
   }
   if (kind == CLI_NPY && (ends_in(path, ".safetensors") || strstr(file, ".safetensors:") != NULL)) {
-    return cli_fail(command, CLI_USAGE, "%s: this command writes a .npy; name it so", path);
+    return cli_fail(command, CLI_USAGE,
+                    "%s: this command writes a .npy file; choose a name that ends in .npy", path);
   }
   if (kind == CLI_SAFETENSORS && (ends_in(path, ".npy") || strstr(file, ".safetensors:") != NULL)) {
-    return cli_fail(command, CLI_USAGE, "%s: this command writes a whole .safetensors; name it so",
-                    path);
+    return cli_fail(
+        command, CLI_USAGE,
+        "%s: this command writes a .safetensors file; choose a name that ends in .safetensors",
+        path);
   }
   return CLI_GO_ON;
 }
@@ -121,12 +126,12 @@ static int check_present(const cli_command_t *command, const char *path, const c
   struct stat printed;
   for (int i = 0; i < count; i++) {
     if (inputs[i] == NULL || !is_same_file(about, target, inputs[i])) continue;
-    return cli_fail(command, CLI_USAGE, "%s: is an input (%s) too; name another output", path,
+    return cli_fail(command, CLI_USAGE, "%s: this output is also an input (%s); name another", path,
                     inputs[i]);
   }
   if (fstat(STDOUT_FILENO, &printed) == 0 && is_same(&printed, about)) {
-    return cli_fail(command, CLI_USAGE, "%s: is where standard output goes; name another output",
-                    path);
+    return cli_fail(command, CLI_USAGE,
+                    "%s: standard output goes to this file; name another output", path);
   }
   // Renaming could replace a read-only file, but its owner has protected it.
   return access(path, W_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write");
@@ -167,7 +172,8 @@ int cli_output_apart(const cli_command_t *command, const char *path, const char 
   int end = find_target(command, path, &target);
   for (int i = 0; i < count && end == CLI_GO_ON; i++) {
     if (is_in(target, &about, files[i]))
-      end = cli_fail(command, CLI_USAGE, "%s: is of -o %s; name another file", path, folder);
+      end = cli_fail(command, CLI_USAGE, "%s: -o %s writes a file of this name; name another", path,
+                     folder);
   }
   free(target);
   return end;
@@ -177,7 +183,7 @@ int cli_output_apart(const cli_command_t *command, const char *path, const char 
 static int check_directory(const cli_command_t *command, const char *path,
                            const struct stat *about) {
   if (!S_ISDIR(about->st_mode)) {
-    return cli_fail(command, CLI_USAGE, "%s: is there already, and is no directory", path);
+    return cli_fail(command, CLI_USAGE, "%s: already exists and is not a directory", path);
   }
   return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
 }
@@ -210,7 +216,7 @@ int cli_output_lock(const cli_command_t *command, const char *path) {
   const int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CLI_GO_ON;
   close(file);
-  return cli_fail(command, CLI_USAGE, "%s: another process works there", path);
+  return cli_fail(command, CLI_USAGE, "%s: another process is using this folder", path);
 }
 
 void cli_output_remove_directory(const char *path) {

@@ -19,7 +19,7 @@ int ranks_begin(const cli_command_t *command, ranks_t *ranks) {
   int level;
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS ||
       level < MPI_THREAD_FUNNELED)
-    return cli_fail(command, CLI_DEVICE, "MPI does not start, or not with threads");
+    return cli_fail(command, CLI_DEVICE, "MPI does not start, or does not support threads");
   begun = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks->count);

@@ -98,11 +98,16 @@ int cli_dram(const cli_command_t *command, const char *name) {
 
 static int check_limits(const cli_command_t *command, const cli_device_t *device) {
   if (device->mem_latency < CLI_MEM_LATENCY_LEAST || device->mem_latency > UFP4_MEM_LATENCY_MAX)
-    return cli_fail(command, CLI_USAGE, "--mem-latency: a whole number of cycles from %d to %u",
-                    CLI_MEM_LATENCY_LEAST, UFP4_MEM_LATENCY_MAX);
+    return cli_fail(command, CLI_USAGE, "--mem-latency: '%llu' is not a whole number from %d to %u",
+                    (unsigned long long)device->mem_latency, CLI_MEM_LATENCY_LEAST,
+                    UFP4_MEM_LATENCY_MAX);
   if (device->mem_bandwidth > 4096)
-    return cli_fail(command, CLI_USAGE, "--mem-bandwidth: at most 4096 bytes a cycle");
-  if (device->threads > 1024) return cli_fail(command, CLI_USAGE, "--threads: at most 1024");
+    return cli_fail(command, CLI_USAGE,
+                    "--mem-bandwidth: '%llu' is not a whole number from 0 to 4096",
+                    (unsigned long long)device->mem_bandwidth);
+  if (device->threads > 1024)
+    return cli_fail(command, CLI_USAGE, "--threads: '%llu' is not a whole number from 0 to 1024",
+                    (unsigned long long)device->threads);
   return device->dram != NULL ? cli_dram(command, device->dram) : CLI_GO_ON;
 }
 
@@ -172,7 +177,7 @@ int cli_printed(void) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_GO_ON;
   // The reason of an earlier failed write is lost.
   fprintf(stderr, "ufp4: standard output: %s\n",
-          errno != 0 ? strerror(errno) : "not all of it could be written");
+          errno != 0 ? strerror(errno) : "it could not be written completely");
   return CLI_DEVICE;
 }
 
@@ -212,10 +217,10 @@ static int check_timing(const cli_command_t *command, const cli_device_t *device
                         const char *check) {
   if (!device->timing_only) return CLI_GO_ON;
   if (strcmp(device->backend, "tlm") != 0) {
-    return cli_fail(command, CLI_USAGE,
-                    "--timing-only is of the timed model, and backend %s is another; add --backend "
-                    "tlm",
-                    device->backend);
+    return cli_fail(
+        command, CLI_USAGE,
+        "--timing-only needs the timed model, and backend %s is another one; use --backend tlm",
+        device->backend);
   }
   if (check == NULL) return CLI_GO_ON;
   return cli_fail(command, CLI_USAGE,
@@ -230,7 +235,7 @@ static int check_simulated(const cli_command_t *command, const cli_options_t *op
   for (size_t i = has_core ? 2 : 0; i < sizeof simulated / sizeof simulated[0]; i++) {
     if (!cli_option_given(options, simulated[i]) || (i == 0 && device->any_configuration)) continue;
     return cli_fail(command, CLI_USAGE,
-                    "--%s is of a simulated core, and backend %s is none; add --backend rtl",
+                    "--%s needs a simulated core, which backend %s is not; use --backend rtl",
                     simulated[i], device->backend);
   }
   return CLI_GO_ON;
@@ -242,12 +247,11 @@ static int check_written(const cli_command_t *command, const cli_device_t *devic
   const char *backend = device->backend;
   if (device->trace != NULL && !has_waveforms(backend) && (check == NULL || !has_waveforms(check)))
     return cli_fail(command, CLI_USAGE,
-                    "--trace is of the core's signals, and backend %s has none; add --backend rtl",
+                    "--trace writes the core's signals, and backend %s has none; use --backend rtl",
                     backend);
   if (device->timeline != NULL && !has_timeline(backend) && (check == NULL || !has_timeline(check)))
     return cli_fail(command, CLI_USAGE,
-                    "--timeline is of rtl and tlm, and backend %s is another; add --backend tlm",
-                    backend);
+                    "--timeline needs backend rtl or tlm, not %s; use --backend tlm", backend);
   return CLI_GO_ON;
 }
 
@@ -269,7 +273,7 @@ static int check_other(const cli_command_t *command, const cli_device_t *device,
   if (length != strcspn(check, behind) || strncmp(check, device->backend, length) != 0)
     return CLI_GO_ON;
   return cli_fail(command, CLI_USAGE,
-                  "--check %s is the board that computes; compare it with --check model", check);
+                  "--check %s is the same board that computes; use --check model", check);
 }
 
 int cli_device_check(const cli_command_t *command, const cli_options_t *options,
@@ -374,7 +378,7 @@ int cli_kernel_check(void) {
     return CLI_USAGE;
   }
   if (ufp4_kernel_available(kernel)) return CLI_GO_ON;
-  fprintf(stderr, "ufp4: UFP4_KERNEL: this processor has no %s\n", name);
+  fprintf(stderr, "ufp4: UFP4_KERNEL: this processor does not have %s\n", name);
   return CLI_DEVICE;
 }
 
@@ -428,9 +432,8 @@ int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recip
   if (end != CLI_GO_ON) return end;
   const char *key = ufp4_recipe_model_key(recipe);
   if (key == NULL) return CLI_GO_ON;
-  return cli_fail(command, CLI_USAGE,
-                  "--recipe %s: %s needs a whole model in training; train has one", recipe->name,
-                  key);
+  return cli_fail(command, CLI_USAGE, "--recipe %s: %s applies to a whole model; use ufp4 train",
+                  recipe->name, key);
 }
 
 int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,

@@ -43,7 +43,7 @@ static void on_end(int number) {
   add(line, number == SIGINT    ? ": interrupted"
             : number == SIGTERM ? ": terminated"
                                 : ": the terminal is gone");
-  add(line, command != NULL ? "; --resume goes on with it\n" : "\n");
+  add(line, command != NULL ? "; --resume continues it\n" : "\n");
   say(line);
   remove_waveforms();
   raise(number);
@@ -105,8 +105,8 @@ void cli_signals_trace(const char *path, const char *beside) {
   snprintf(waveforms, sizeof waveforms, "%s", beside);
   snprintf(hierarchy, sizeof hierarchy, "%s.hier", beside);
   snprintf(waveforms_line, sizeof waveforms_line,
-           "ufp4: %s: the waveforms could not be written whole: no room there, or in the folder of "
-           "temporary files\n",
+           "ufp4: %s: the waveforms could not be written completely: no space there, or in the "
+           "folder for temporary files\n",
            path);
   sigaction(SIGBUS, &handler, NULL);
 }

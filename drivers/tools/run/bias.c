@@ -223,29 +223,31 @@ static int check_plot(const char *path, const char *tensor) {
   if (end != CLI_GO_ON) return end;
   if (maker_is_there()) return maker_check(&cli_bias);
   return cli_fail(&cli_bias, CLI_DEVICE,
-                  "--plot: UFP4_PYTHON names no Python to draw with; one with ufp4[report] does");
+                  "--plot: UFP4_PYTHON must name a Python that has ufp4[report], to draw with");
 }
 
 // --- The command --------------------------------------------------------------------------------
 
 static int check(const bias_t *bias, int explicit_data) {
   if (bias->tensor == NULL && (bias->axis != 0 || bias->bf16)) {
-    return cli_fail(&cli_bias, CLI_USAGE, "--axis and --bf16 go with a TENSOR");
+    return cli_fail(&cli_bias, CLI_USAGE, "--axis and --bf16 need a TENSOR");
   }
   if (bias->tensor != NULL && explicit_data) {
-    return cli_fail(&cli_bias, CLI_USAGE,
-                    "--rows and --cols are of the synthetic data: none of them with a TENSOR");
+    return cli_fail(
+        &cli_bias, CLI_USAGE,
+        "--rows and --cols set the size of the synthetic data; leave them out with a TENSOR");
   }
   if (bias->scale == SCALE_FP32 && bias->scale_round != 0) {
     return cli_fail(&cli_bias, CLI_USAGE,
                     "--scale-round is of E4M3 scales: not with --scale fp32 alone");
   }
   if (bias->rht_mask > UINT16_MAX)
-    return cli_fail(&cli_bias, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of 16 bits",
+    return cli_fail(&cli_bias, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " has more than 16 bits",
                     bias->rht_mask);
   if (bias->rows < 1 || bias->cols < 1 || bias->rows > UFP4_MAX_DIM || bias->cols > UFP4_MAX_DIM ||
       bias->rows * bias->cols > UINT64_C(1) << 28) {
-    return cli_fail(&cli_bias, CLI_USAGE, "--rows and --cols: 1 to %d each, at most 2^28 elements",
+    return cli_fail(&cli_bias, CLI_USAGE,
+                    "--rows and --cols must be from 1 to %d each, and at most 2^28 elements in all",
                     UFP4_MAX_DIM);
   }
   return bias->plot == NULL ? CLI_GO_ON : check_plot(bias->plot, bias->tensor);
@@ -269,7 +271,7 @@ static void add_options(cli_options_t *options, bias_t *bias) {
   cli_option_add(options, "round", CLI_CHOICE, &bias->round, ROUND_WORDS, "rounding of elements");
   cli_option_add(options, "rht-mask", CLI_UINT, &bias->rht_mask, "MASK",
                  "signs of the transform (default 0xD7E8)");
-  cli_option_range(options, "a mask of 16 bits");
+  cli_option_range(options, "a number of 16 bits, such as 0xD7E8");
   cli_option_add(options, "rows", CLI_UINT, &bias->rows, "N", "synthetic data: rows (default 512)");
   cli_option_add(options, "cols", CLI_UINT, &bias->cols, "N",
                  "synthetic data: columns (default 4096)");

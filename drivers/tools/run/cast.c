@@ -47,7 +47,7 @@ static int run(int argc, char **argv) {
   if (round < 0) round = to == TO_E8M0 ? ROUND_DOWN : ROUND_RNE;
   if ((to == TO_E8M0) == (round == ROUND_RNE)) {
     return cli_fail(&cli_cast, CLI_USAGE,
-                    "--round: e8m0 is rounded up or down, all other formats rne");
+                    "--round must be up or down with --to e8m0, and rne with all other formats");
   }
   end = cli_output_file(&cli_cast, output, CLI_NPY, (const char *const *)inputs, 1);
   if (end != CLI_GO_ON) return end;

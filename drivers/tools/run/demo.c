@@ -291,9 +291,10 @@ static int run_parts(demo_t *demo) {
   const arguments_t *a = demo->arguments;
   int end = cli_recipe(&cli_demo, a->recipe, &demo->recipe);
   if (end == CLI_GO_ON && !demo->recipe.quantized) {
-    end =
-        cli_fail(&cli_demo, CLI_USAGE,
-                 "--recipe %s runs on the host, so there is nothing to compare", demo->recipe.name);
+    end = cli_fail(
+        &cli_demo, CLI_USAGE,
+        "--recipe %s does not quantize and runs on the host, so there is nothing to compare",
+        demo->recipe.name);
   }
   if (end == CLI_GO_ON)
     end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
@@ -311,9 +312,12 @@ static int run_parts(demo_t *demo) {
 
 static int check(const arguments_t *a) {
   if (a->steps < 1 || a->steps > 100000)
-    return cli_fail(&cli_demo, CLI_USAGE, "--steps must be within 1..100000");
+    return cli_fail(&cli_demo, CLI_USAGE, "--steps: '%llu' is not a whole number from 1 to 100000",
+                    (unsigned long long)a->steps);
   if (a->sequences < 1 || a->sequences > 1024) {
-    return cli_fail(&cli_demo, CLI_USAGE, "--sequences must be within 1..1024");
+    return cli_fail(&cli_demo, CLI_USAGE,
+                    "--sequences: '%llu' is not a whole number from 1 to 1024",
+                    (unsigned long long)a->sequences);
   }
   return CLI_GO_ON;
 }

@@ -54,8 +54,8 @@ static int run(int argc, char **argv) {
   if (end != CLI_GO_ON) return end;
   ufp4_status_t status = UFP4_OK;
   if (undo && how.rht == UFP4_RHT_NONE) {
-    end = cli_fail(&cli_dequantize, CLI_USAGE, "%s: --unrotate: it has no Hadamard transform",
-                   inputs[0]);
+    end = cli_fail(&cli_dequantize, CLI_USAGE,
+                   "%s: --unrotate: this tensor has no Hadamard transform to undo", inputs[0]);
   } else {
     status = write_decoded(&operand, &how, undo, output, &message);
   }

@@ -67,10 +67,10 @@ static int read_operands(char **paths, inputs_t *in) {
   if (end != CLI_GO_ON) return end;
   if (how_a.rht != how_b.rht ||
       (how_a.rht && (how_a.rht_mask != how_b.rht_mask || how_a.rht_size != how_b.rht_size))) {
-    return cli_fail(
-        &cli_gemm, CLI_USAGE,
-        "%s and %s differ in their Hadamard transform: both or none, and one mask and size",
-        paths[0], paths[1]);
+    return cli_fail(&cli_gemm, CLI_USAGE,
+                    "%s and %s have different Hadamard transforms; both must have none, or the "
+                    "same size and mask",
+                    paths[0], paths[1]);
   }
   return CLI_GO_ON;
 }
@@ -78,8 +78,9 @@ static int read_operands(char **paths, inputs_t *in) {
 static int check_shape(const char *path, const ufp4_matrix_t *matrix, const inputs_t *in) {
   if (matrix->rows == in->a.rows && matrix->cols == in->b.rows) return CLI_GO_ON;
   return cli_fail(&cli_gemm, CLI_USAGE,
-                  "%s is %" PRId64 " x %" PRId64 "; D is %" PRId64 " x %" PRId64, path,
-                  matrix->rows, matrix->cols, in->a.rows, in->b.rows);
+                  "%s is %" PRId64 " x %" PRId64 "; it must have the size of D, %" PRId64
+                  " x %" PRId64,
+                  path, matrix->rows, matrix->cols, in->a.rows, in->b.rows);
 }
 
 static int read_c(const char *path, int bf16, inputs_t *in) {
@@ -289,9 +290,9 @@ static int check_choices(const choices_t *c) {
   if (c->output == NULL && !c->device.timing_only)
     return cli_fail(&cli_gemm, CLI_USAGE, "-o D.npy is missing");
   if (c->output != NULL && c->device.timing_only)
-    return cli_fail(&cli_gemm, CLI_USAGE, "--timing-only makes no D; leave -o out");
+    return cli_fail(&cli_gemm, CLI_USAGE, "--timing-only computes no D; leave out -o");
   if (c->bf16 && c->c_path == NULL)
-    return cli_fail(&cli_gemm, CLI_USAGE, "--bf16 is of C: it goes with --c");
+    return cli_fail(&cli_gemm, CLI_USAGE, "--bf16 describes C; it needs --c");
   return CLI_GO_ON;
 }
 
@@ -312,7 +313,8 @@ static int check_gemm(choices_t *c, const inputs_t *in) {
 
 static int check_two_names(const choices_t *c, const char *path, const char *option) {
   if (path == NULL || c->output == NULL || strcmp(path, c->output) != 0) return CLI_GO_ON;
-  return cli_fail(&cli_gemm, CLI_USAGE, "%s: is -o and --%s; name two files", path, option);
+  return cli_fail(&cli_gemm, CLI_USAGE, "%s: -o and --%s name the same file; name two", path,
+                  option);
 }
 
 static int run(int argc, char **argv) {

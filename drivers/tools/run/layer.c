@@ -78,8 +78,8 @@ static int read_tensors(const choices_t *choices, char **paths, layer_t *layer) 
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
     if (!role_is_needed(layer->shape.passes, role)) continue;
     if (strcmp(paths[role], "-") == 0) {
-      return cli_fail(&cli_layer, CLI_USAGE, "%s is '-', and the passes asked for need it",
-                      tensor_names[role]);
+      return cli_fail(&cli_layer, CLI_USAGE,
+                      "%s is '-', but the chosen passes need it; name a file", tensor_names[role]);
     }
     int end = cli_tensor_read(&cli_layer, paths[role], choices->bf16, &layer->tensors[role]);
     if (end == CLI_GO_ON) end = cli_tensor_sides(&cli_layer, paths[role], &layer->tensors[role]);
@@ -409,7 +409,7 @@ static int check_directory(const choices_t *c) {
   if (c->directory == NULL && !c->device.timing_only)
     return cli_fail(&cli_layer, CLI_USAGE, "-o DIR is missing");
   if (c->directory != NULL && c->device.timing_only)
-    return cli_fail(&cli_layer, CLI_USAGE, "--timing-only makes no outputs; leave -o out");
+    return cli_fail(&cli_layer, CLI_USAGE, "--timing-only computes no outputs; leave out -o");
   return CLI_GO_ON;
 }
 
@@ -422,11 +422,12 @@ static int check_host_recipe(const choices_t *choices, const layer_t *layer) {
   }
   if (choices->check != NULL || strcmp(choices->device.backend, "model") != 0)
     return cli_fail(&cli_layer, CLI_USAGE,
-                    "--recipe %s runs%s on the host: leave --backend and --check out",
-                    layer->recipe.name, layer->recipe.quantized ? " these passes" : "");
+                    "--recipe %s %s on the host; leave out --backend and --check",
+                    layer->recipe.name,
+                    layer->recipe.quantized ? "runs these passes" : "does not quantize and runs");
   if (choices->cores.asked == 1) return CLI_GO_ON;
   return cli_fail(&cli_layer, CLI_USAGE,
-                  "--cores: the host multiplies with recipe %s in these passes; leave it out",
+                  "--cores: with recipe %s the host multiplies in these passes; leave out --cores",
                   layer->recipe.name);
 }
 

@@ -27,18 +27,18 @@ int layer_cores_check(const cli_options_t *options, const layer_cores_t *cores,
                       const cli_device_t *device) {
   static const char *const able[] = {"model", "rtl", "tlm"};
   if (cores->asked < 1 || cores->asked > SPLIT_MAX_CORES)
-    return cli_fail(&cli_layer, CLI_USAGE, "--cores: a whole number from 1 to %d", SPLIT_MAX_CORES);
+    return cli_fail(&cli_layer, CLI_USAGE, "--cores: '%llu' is not a whole number from 1 to %d",
+                    (unsigned long long)cores->asked, SPLIT_MAX_CORES);
   if (cores->asked == 1 && cli_option_given(options, "split"))
-    return cli_fail(&cli_layer, CLI_USAGE, "--split goes with --cores 2 or more");
+    return cli_fail(&cli_layer, CLI_USAGE, "--split needs --cores 2 or more");
   if (cores->asked == 1) return CLI_GO_ON;
   if (device->trace != NULL || device->timeline != NULL)
-    return cli_fail(&cli_layer, CLI_USAGE, "--%s is of one core; leave --cores out",
+    return cli_fail(&cli_layer, CLI_USAGE, "--%s works with one core only; leave out --cores",
                     device->trace != NULL ? "trace" : "timeline");
   for (size_t i = 0; i < sizeof able / sizeof *able; i++) {
     if (strcmp(device->backend, able[i]) == 0) return CLI_GO_ON;
   }
-  return cli_fail(&cli_layer, CLI_USAGE,
-                  "--cores is of the backends model, rtl and tlm, and backend %s is another",
+  return cli_fail(&cli_layer, CLI_USAGE, "--cores needs backend model, rtl or tlm, not %s",
                   device->backend);
 }
 

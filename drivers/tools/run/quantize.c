@@ -75,7 +75,8 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK",
                  "signs of the transform, a number of --rht-size bits, extended by zeros (default "
                  "0xD7E8 in each 16)");
-  cli_option_range(options, "a mask of as many bits as the transform has points");
+  cli_option_range(options,
+                   "a number with as many bits as the transform has points, such as 0xD7E8");
   cli_option_add(options, "rht-size", CLI_UINT, &c->rht_size, RHT_SIZE_WORDS,
                  "points of the transform (default 16; e4m3 supports all)");
   cli_option_range(options, "16, 32 or 64");
@@ -124,29 +125,33 @@ static void fill_in(int *choice, int value) {
 static int apply_recipe(choices_t *c) {
   ufp4_recipe_t recipe;
   if (c->role == NOT_GIVEN || c->pass == NOT_GIVEN) {
-    return cli_fail(&cli_quantize, CLI_USAGE, "--recipe needs --role and --pass beside it");
+    return cli_fail(&cli_quantize, CLI_USAGE, "--recipe needs --role and --pass");
   }
   int end = cli_recipe_of_one(&cli_quantize, c->recipe, &recipe);
   if (end != CLI_GO_ON) return end;
   if (!recipe.quantized)
-    return cli_fail(&cli_quantize, CLI_USAGE, "--recipe %s does not quantize", recipe.name);
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--recipe %s does not quantize; choose another recipe, or --elem", recipe.name);
   int axis = axis_in_pass(c->role, c->pass);
   if (axis == NOT_GIVEN) {
-    return cli_fail(&cli_quantize, CLI_USAGE,
-                    "--role and --pass: fprop takes x and w, dgrad dy and w, wgrad dy and x");
+    return cli_fail(
+        &cli_quantize, CLI_USAGE,
+        "--role is not an operand of --pass: fprop reads x and w, dgrad dy and w, wgrad dy and x");
   }
   if (!ufp4_recipe_quantizes(&recipe, (ufp4_pass_t)c->pass)) {
-    return cli_fail(&cli_quantize, CLI_USAGE, "--recipe %s computes this pass in BF16",
-                    recipe.name);
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--recipe %s computes this --pass in BF16, without quantizing", recipe.name);
   }
   if (recipe.requantize && c->role != UFP4_ROLE_DY && c->pass != UFP4_PASS_FPROP) {
-    return cli_fail(&cli_quantize, CLI_USAGE,
-                    "--recipe %s makes this copy from FPROP's (requantize), as layer does",
-                    recipe.name);
+    return cli_fail(
+        &cli_quantize, CLI_USAGE,
+        "--recipe %s makes this copy from FPROP's (requantize), which only ufp4 layer does",
+        recipe.name);
   }
   if (c->axis != NOT_GIVEN && c->axis != axis) {
-    return cli_fail(&cli_quantize, CLI_USAGE,
-                    "--axis: this role is blocked along the other axis in this pass");
+    return cli_fail(
+        &cli_quantize, CLI_USAGE,
+        "--axis: in this pass this role is blocked along the other axis; leave --axis out");
   }
   ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, (ufp4_role_t)c->role, (ufp4_axis_t)axis);
   c->axis = axis;
@@ -167,11 +172,13 @@ static int apply_recipe(choices_t *c) {
 
 static int apply_defaults(choices_t *c) {
   if (c->block > INT16_MAX)
-    return cli_fail(&cli_quantize, CLI_USAGE, "--block is 16, 32, 64 or 128");
+    return cli_fail(&cli_quantize, CLI_USAGE, "--block is %llu; it must be 16, 32, 64 or 128",
+                    (unsigned long long)c->block);
   if (c->rht_size != 0 && c->rht_size != 16 && c->rht_size != 32 && c->rht_size != 64)
-    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-size is 16, 32 or 64");
+    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-size is %llu; it must be 16, 32 or 64",
+                    (unsigned long long)c->rht_size);
   if (c->recipe == NULL && (c->role != NOT_GIVEN || c->pass != NOT_GIVEN)) {
-    return cli_fail(&cli_quantize, CLI_USAGE, "--role and --pass go with --recipe");
+    return cli_fail(&cli_quantize, CLI_USAGE, "--role and --pass need --recipe");
   }
   if (c->recipe == NULL && c->elem == NOT_GIVEN) {
     return cli_fail(&cli_quantize, CLI_USAGE, "give --recipe with --role and --pass, or --elem");
@@ -210,16 +217,19 @@ static ufp4_quantize_t how_from(const choices_t *c) {
 static int check(const choices_t *c) {
   ufp4_message_t message = {0};
   if (c->exponent_given && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
-    return cli_fail(&cli_quantize, CLI_USAGE, "--tensor-exponent goes from -32768 to 32767");
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--tensor-exponent: '%lld' is not a whole number from -32768 to 32767",
+                    (long long)c->exponent);
   }
   const unsigned points = c->rht_size != 0 ? (unsigned)c->rht_size : 16;
   if (c->rht_mask >> (points - 1) > 1)
-    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of %u bits",
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--rht-mask: 0x%" PRIx64 " has more bits than the transform's %u points",
                     c->rht_mask, points);
   if ((c->mask_given || c->size_given) && c->rht == UFP4_RHT_NONE) {
     return cli_fail(&cli_quantize, CLI_USAGE,
-                    "--rht-%s of a transform; there is none without --rht",
-                    c->mask_given ? "mask gives the signs" : "size gives the points");
+                    "--rht-%s of a transform, but --rht is off; add --rht on",
+                    c->mask_given ? "mask sets the signs" : "size sets the points");
   }
   const ufp4_quantize_t how = how_from(c);
   const char *const backends[2] = {c->device.backend, c->check};
@@ -262,8 +272,10 @@ static int check_place(const choices_t *c, const result_t *got, const result_t *
                        : no_engine && c->device.trace != NULL  ? "trace"
                                                                : NULL;
   if (option != NULL)
-    return cli_fail(&cli_quantize, CLI_USAGE, "the host quantizes (%s): leave --%s out",
-                    is_by_host(got) ? got->stats.why.text : want->stats.why.text, option);
+    return cli_fail(
+        &cli_quantize, CLI_USAGE,
+        "--%s: the host quantizes (%s), so there is nothing to write; leave out --%s", option,
+        is_by_host(got) ? got->stats.why.text : want->stats.why.text, option);
   if (is_by_host(got))
     fprintf(stderr, "ufp4 quantize: the host quantizes for %s: %s\n", c->device.backend,
             got->stats.why.text);
@@ -455,7 +467,7 @@ static int check_output(const choices_t *c) {
   if (c->output == NULL && !c->device.timing_only)
     return cli_fail(&cli_quantize, CLI_USAGE, "-o Q.safetensors is missing");
   if (c->output != NULL && c->device.timing_only)
-    return cli_fail(&cli_quantize, CLI_USAGE, "--timing-only makes no codes; leave -o out");
+    return cli_fail(&cli_quantize, CLI_USAGE, "--timing-only computes no codes; leave out -o");
   return CLI_GO_ON;
 }
 

@@ -41,11 +41,11 @@ static int parse_words(const char *text, uint32_t words[4]) {
 static int read_words(draw_t *draw) {
   if (draw->key_text != NULL && !parse_words(draw->key_text, draw->key)) {
     return cli_fail(&cli_random, CLI_USAGE,
-                    "--key: '%s' is not 4 words of 32 bits with commas between", draw->key_text);
+                    "--key: '%s' is not four 32-bit words separated by commas", draw->key_text);
   }
   if (draw->counter_text != NULL && !parse_words(draw->counter_text, draw->counter)) {
     return cli_fail(&cli_random, CLI_USAGE,
-                    "--counter: '%s' is not 4 words of 32 bits with commas between",
+                    "--counter: '%s' is not four 32-bit words separated by commas",
                     draw->counter_text);
   }
   return CLI_GO_ON;
@@ -90,7 +90,9 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "json", CLI_FLAG, &draw.json, NULL, "print an array of draws");
   int end = cli_parse(&cli_random, &options, argc, argv, 0, 0, NULL, NULL);
   if (end != CLI_GO_ON) return end;
-  if (draw.rounds > 72) return cli_fail(&cli_random, CLI_USAGE, "--rounds: at most 72");
+  if (draw.rounds > 72)
+    return cli_fail(&cli_random, CLI_USAGE, "--rounds: '%llu' is not a whole number from 0 to 72",
+                    (unsigned long long)draw.rounds);
   end = read_words(&draw);
   if (end != CLI_GO_ON) return end;
   print_draws(&draw);

@@ -30,7 +30,7 @@ static int add_variant(plan_t *plan, const char *word, size_t length) {
   ufp4_experiment_options_t *o = &plan->options;
   char path[PATH_MAX];
   if (o->variant_count == UFP4_MAX_VARIANTS - 1)
-    return cli_fail(plan->command, CLI_USAGE, "--recipe: too many");
+    return cli_fail(plan->command, CLI_USAGE, "--recipe: too many recipes");
   if (length >= sizeof path)
     return cli_fail(plan->command, CLI_USAGE, "--recipe: the name is too long");
   memcpy(path, word, length);
@@ -40,11 +40,12 @@ static int add_variant(plan_t *plan, const char *word, size_t length) {
   for (int i = 0; end == CLI_GO_ON && i < RESERVED; i++) {
     if (strcmp(reserved[i], variant->recipe.name)) continue;
     end = cli_fail(plan->command, CLI_USAGE,
-                   "--recipe: %s is a name of this command's own; give yours another", reserved[i]);
+                   "--recipe: the name %s is reserved by this command; rename the recipe",
+                   reserved[i]);
   }
   for (int i = 0; end == CLI_GO_ON && i < o->variant_count; i++) {
     if (!strcmp(o->variants[i].name, variant->recipe.name)) {
-      end = cli_fail(plan->command, CLI_USAGE, "--recipe: %s is there twice", variant->recipe.name);
+      end = cli_fail(plan->command, CLI_USAGE, "--recipe: %s is given twice", variant->recipe.name);
     }
   }
   if (end == CLI_GO_ON) {
@@ -113,9 +114,10 @@ static int choose_tables(plan_t *plan, const arguments_t *a) {
   plan->branched = asked ? a->branched : comparable && o->branch_step > 0;
   plan->whole = asked ? a->whole : 1;
   if (a->capture && plan->ranks.count > 1)
-    return cli_fail(plan->command, CLI_USAGE, "--capture is of one process, not of several ranks");
+    return cli_fail(plan->command, CLI_USAGE,
+                    "--capture needs a single process, not several MPI ranks");
   if (a->capture && !plan->whole)
-    return cli_fail(plan->command, CLI_USAGE, "--capture is of whole runs: give --whole, too");
+    return cli_fail(plan->command, CLI_USAGE, "--capture needs whole runs; add --whole");
   return CLI_GO_ON;
 }
 

@@ -91,8 +91,9 @@ static int check_bounds(const cli_command_t *command, const arguments_t *a) {
                             {"context", a->context, 16384}};
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
     if (bounds[i].value < 1 || bounds[i].value > bounds[i].limit) {
-      return cli_fail(command, CLI_USAGE, "--%s %llu is not within 1..%llu", bounds[i].option,
-                      (unsigned long long)bounds[i].value, (unsigned long long)bounds[i].limit);
+      return cli_fail(command, CLI_USAGE, "--%s: '%llu' is not a whole number from 1 to %llu",
+                      bounds[i].option, (unsigned long long)bounds[i].value,
+                      (unsigned long long)bounds[i].limit);
     }
   }
   return CLI_GO_ON;
@@ -105,10 +106,12 @@ static int check(const cli_command_t *command, const arguments_t *a) {
     return cli_fail(command, CLI_USAGE, "-o DIR is missing; usage: ufp4 train %s",
                     command->arguments);
   if (a->seed > INT64_MAX - a->seeds)
-    return cli_fail(command, CLI_USAGE, "--seed %llu is over 2^63 - 1, with --seeds counting up",
+    return cli_fail(command, CLI_USAGE,
+                    "--seed %llu is too large; --seed plus --seeds must be at most 2^63 - 1",
                     (unsigned long long)a->seed);
   if (!(a->rate > 0 && a->rate <= 1))
-    return cli_fail(command, CLI_USAGE, "--lr must be over 0 and at most 1");
+    return cli_fail(command, CLI_USAGE, "--lr is %g; it must be above 0, and at most 1",
+                    (double)a->rate);
   if (a->d_model % (2 * a->heads)) {
     return cli_fail(command, CLI_USAGE, "--d-model %llu is not a multiple of 2 x --heads %llu",
                     (unsigned long long)a->d_model, (unsigned long long)a->heads);
@@ -163,7 +166,7 @@ static int64_t all_steps(const plan_t *plan, const ufp4_experiment_t *e) {
 static int fail_interrupted(const plan_t *plan) {
   const int number = cli_interrupted();
   if (plan->ranks.rank > 0) return 128 + (number ? number : SIGTERM);
-  return cli_fail_interrupted(plan->command, "--resume goes on with it");
+  return cli_fail_interrupted(plan->command, "--resume continues it");
 }
 
 // Trains these runs. @return CLI_GO_ON, or the exit status, also if stopped.
@@ -190,8 +193,8 @@ static int show(stage_t *s, ufp4_run_kind_t kind) {
     if (ufp4_experiment_at(&e->experiment, kind, v, seed)->ended) continue;
     if (!ufp4_experiment_shows(o, kind, v)) continue;
     return cli_fail(e->plan->command, CLI_DEVICE,
-                    "%s of seed %llu ended in another rank, and its rows are not in %s; --resume "
-                    "goes on with it",
+                    "%s of seed %llu ended on another MPI rank, and its rows are not in %s; "
+                    "--resume continues it",
                     o->variants[v].name, (unsigned long long)(o->trainer.seed + (uint64_t)seed),
                     o->folder);
   }
@@ -417,7 +420,7 @@ static int run(int argc, char **argv) {
   if (end != CLI_GO_ON) return end;
   a.text_name = count ? inputs[0] : CLI_TEXT_DEFAULT;
   if (a.ablation && cli_option_given(&options, "recipe"))
-    return cli_fail(command, CLI_USAGE, "--ablation has recipes of its own: leave out --recipe");
+    return cli_fail(command, CLI_USAGE, "--ablation has its own recipes; leave out --recipe");
   a.all_held = !cli_option_given(&options, "eval");
   if (a.longer) lengthen(&options, &a);
   end = check(command, &a);
@@ -430,14 +433,15 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = train_plan(command, &a, plan);
   if (end == CLI_GO_ON && (a.device.trace != NULL || a.device.timeline != NULL) &&
       plan->options.seeds * plan->options.variant_count > 1) {
-    end = cli_fail(command, CLI_USAGE, "--%s is of one run: --seeds 1, one --recipe, --no-control",
+    end = cli_fail(command, CLI_USAGE,
+                   "--%s needs a single run: --seeds 1, one --recipe, and --no-control",
                    a.device.trace != NULL ? "trace" : "timeline");
   }
   if (end == CLI_GO_ON && (a.device.trace != NULL || a.device.timeline != NULL) &&
       !plan->options.variants[0].recipe.quantized) {
-    end = cli_fail(command, CLI_USAGE, "--recipe %s runs on the host: leave --%s out",
-                   plan->options.variants[0].recipe.name,
-                   a.device.trace != NULL ? "trace" : "timeline");
+    end = cli_fail(
+        command, CLI_USAGE, "--recipe %s does not quantize and runs on the host; leave out --%s",
+        plan->options.variants[0].recipe.name, a.device.trace != NULL ? "trace" : "timeline");
   }
   if (end == CLI_GO_ON) end = run_plan(plan, &a);
   free(plan);

@@ -92,8 +92,8 @@ ufp4_timed_status_t Timed::wait_interrupt(uint64_t limit) {
     if (!advance(core_.working() ? std::min(end, stuck) : end)) return UFP4_TIMED_FAILED;
     if (core_.working() && core_.cycle() >= std::max(began, core_.last_moved()) + kStuckCycles) {
       core_.fail(
-          "nothing has moved on the bus for a million cycles: a core that hangs is left to the "
-          "RTL");
+          "nothing has moved on the bus for a million cycles; use backend rtl to look into a core "
+          "that hangs");
       return UFP4_TIMED_FAILED;
     }
   }

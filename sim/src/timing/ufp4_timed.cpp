@@ -53,7 +53,7 @@ ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_ti
   try {
     if (auto timed = make(*options, *host, text)) return new ufp4_timed{std::move(timed)};
   } catch (const std::bad_alloc &) {
-    text = "the host has no memory for the timed model";
+    text = "the host is out of memory for the timed model";
   }
   std::snprintf(message, message_bytes, "%s", text.c_str());
   return nullptr;

@@ -315,7 +315,8 @@ int sc_main(int argc, char **argv) {
   }
   const unsigned cores = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1;
   if (cores < 1 || cores > kMostCores) {
-    std::fprintf(stderr, "platform: '%s' cores; 1 to %u\n", argv[2], kMostCores);
+    std::fprintf(stderr, "platform: '%s' is not a number of cores from 1 to %u\n", argv[2],
+                 kMostCores);
     return 2;
   }
   Ufp4Arbiter arbiter("arbiter", 2 * cores);  // so that the order of processes does not matter

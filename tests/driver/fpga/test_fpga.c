@@ -225,7 +225,7 @@ SLOW_TEST(a_core_whose_reset_does_not_end_is_reset_by_the_board) {
   check_layer(0, device, make_layer(16));
   cable->until_resets = 4;
   check_bits(1, ufp4_device_reset(device), UFP4_ERROR_DEVICE, "one that helps nothing");
-  check_that(1, strstr(ufp4_device_message(device), "does not let the core end its reset") != NULL,
+  check_that(1, strstr(ufp4_device_message(device), "the core's reset does not end") != NULL,
              "message '%s'", ufp4_device_message(device));
   ufp4_device_close(device);
   cable_end(cable);
@@ -238,7 +238,7 @@ SLOW_TEST(a_cable_that_stays_out_is_a_lost_device) {
   pthread_join(cable->thread, NULL);
   cable_pull_out(cable);
   check_lost(0, device,
-             "the port has vanished, and not come back within 10 s: cannot open: No such");
+             "the port has vanished and has not come back within 10 s: cannot open: No such");
   ufp4_device_close(device);
   cable_plug_in(cable);
   atomic_store(&cable->stop, 0);
@@ -302,11 +302,11 @@ TEST(rejects_another_core) {
   check_refused(0, cable, NULL, UFP4_ERROR_DEVICE,
                 "no configuration has this core's registers: config_array 0x");
   check_refused(1, cable, NULL, UFP4_ERROR_DEVICE, "config_tile 0x7777");
-  check_refused(2, cable, "small", UFP4_ERROR_DEVICE, ", and small was asked for");
+  check_refused(2, cable, "small", UFP4_ERROR_DEVICE, ", but small was requested");
   cable->offset = UFP4_REG_VERSION;
   check_refused(3, cable, NULL, UFP4_ERROR_DEVICE, "the core's version is 0x7777");
   cable->offset = 0;
-  check_refused(4, cable, "tiny", UFP4_ERROR_DEVICE, "the core is small, and tiny was asked for");
+  check_refused(4, cable, "tiny", UFP4_ERROR_DEVICE, "the core is small, but tiny was requested");
   cable_end(cable);
 }
 
@@ -314,7 +314,7 @@ TEST(rejects_memory_that_is_no_number_of_pages) {
   cable_t *cable = cable_make();
   cable->board->core.memory_bytes = 5000;
   cable_start(cable);
-  check_refused(0, cable, NULL, UFP4_ERROR_ARGUMENT, "device memory of 5000 bytes");
+  check_refused(0, cable, NULL, UFP4_ERROR_ARGUMENT, "device memory has 5000 bytes");
   cable_end(cable);
 }
 
@@ -327,12 +327,12 @@ TEST(rejects_names_that_are_no_port) {
                {"fpga:", UFP4_ERROR_ARGUMENT, "needs a port"},
                {"fpga:@115200", UFP4_ERROR_ARGUMENT, "needs a port"},
                {"fpga:stand-none", UFP4_ERROR_DEVICE, "stand-none: cannot open: No such file"},
-               {"fpga:/dev/null", UFP4_ERROR_ARGUMENT, "/dev/null: is no serial port"},
-               {"fpga:x@", UFP4_ERROR_ARGUMENT, "'' is no speed"},
-               {"fpga:x@0", UFP4_ERROR_ARGUMENT, "'0' is no speed"},
-               {"fpga:x@-5", UFP4_ERROR_ARGUMENT, "'-5' is no speed"},
-               {"fpga:x@99999999999", UFP4_ERROR_ARGUMENT, "is no speed"},
-               {"fpga:x@9600x", UFP4_ERROR_ARGUMENT, "'9600x' is no speed"},
+               {"fpga:/dev/null", UFP4_ERROR_ARGUMENT, "/dev/null: it is not a serial port"},
+               {"fpga:x@", UFP4_ERROR_ARGUMENT, "'' is not a baud rate"},
+               {"fpga:x@0", UFP4_ERROR_ARGUMENT, "'0' is not a baud rate"},
+               {"fpga:x@-5", UFP4_ERROR_ARGUMENT, "'-5' is not a baud rate"},
+               {"fpga:x@99999999999", UFP4_ERROR_ARGUMENT, "is not a baud rate"},
+               {"fpga:x@9600x", UFP4_ERROR_ARGUMENT, "'9600x' is not a baud rate"},
                {"fpgax:y", UFP4_ERROR_ARGUMENT, "no backend is called"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     cable_t named = {0};

@@ -50,7 +50,7 @@ TEST(a_wire_without_a_board_says_what_came) {
     for (int i = 0; i < 100 * noise; i++) wire_carry(wire, &wire->from, (uint8_t)(i * 7));
     wire->cut = 1;
     check_ended(noise, link, link_hello(link, &identity),
-                noise ? "100 bytes came and none made a frame" : "nothing has been heard");
+                noise ? "100 bytes came, but no valid frame" : "the board has sent nothing");
     wire_close(wire, link);
   }
 }
@@ -142,7 +142,7 @@ TEST(a_stream_that_only_begins_anew_is_given_up) {
   link_t *link = wire_link(wire, NULL);
   wire->always_anew = 1;
   const uint64_t began = wire->ns;
-  check_ended(0, link, transfer_read(link, 0, bytes, 64), "the port comes and goes, for 30");
+  check_ended(0, link, transfer_read(link, 0, bytes, 64), "and the board has not answered for 30");
   check_that(0, strstr(link_message(link), ": the wire is gone") != NULL, "message '%s'",
              link_message(link));
   const double seconds = (double)(wire->ns - began) * 1e-9;

@@ -107,7 +107,7 @@ TEST(rejects_nvfp4_with_other_elements_on_cores_and_gpus) {
     const int other = a != UFP4_ELEM_E2M1 || b != UFP4_ELEM_E2M1;
     check_bits(i, ufp4_combination_gemm(a, b, UFP4_SCALE_NVFP4, contract, backend, &message),
                other ? UFP4_ERROR_UNSUPPORTED : UFP4_OK, "'%s'", message.text);
-    check_that(i, !other || strstr(message.text, "; model has") != NULL, "'%s'", message.text);
+    check_that(i, !other || strstr(message.text, "; model does") != NULL, "'%s'", message.text);
     check_bits(i, ufp4_combination_gemm(a, b, UFP4_SCALE_NVFP4, contract, "model", NULL), UFP4_OK,
                "model");
   }
@@ -337,13 +337,13 @@ static void check_reasons(const row_t *rows, size_t count, ufp4_scale_t scale) {
 
 TEST(rejects_operands_with_a_reason) {
   static const row_t rows[] = {
-      {"operand A: it has no codes", {SET(a.codes, 0)}},
-      {"operand B: it has no scales", {SET(b.scales, 0)}},
-      {"operand A: unknown format", {SET(a.elem, UFP4_ELEM_KINDS)}},
-      {"operand A: elements mixed have blocks of 16",
+      {"operand A: codes is NULL", {SET(a.codes, 0)}},
+      {"operand B: its scales are NULL", {SET(b.scales, 0)}},
+      {"operand A: its element or scale format is unknown", {SET(a.elem, UFP4_ELEM_KINDS)}},
+      {"operand A: mixed elements need blocks of 16",
        {SET(a.elem, UFP4_ELEM_MIXED), SET(a.scale, UFP4_SCALE_E8M0)}},
-      {"operand B: rows and columns go from 1 to 1048576", {SET(b.rows, 0)}},
-      {"operand A: its counts of blocks", {SET(a.blocks, 4)}},
+      {"operand B: rows and columns must be from 1 to 1048576", {SET(b.rows, 0)}},
+      {"operand A: its numbers of blocks", {SET(a.blocks, 4)}},
       {"operand B: its tensor scale must be finite and above 0", {SET(b.tensor_scale, 0)}},
       {"operand A: its tensor exponent must fit 16 bits", {SET(a.exponent, 1 << 15)}},
       {"A has K = 40, B has K = 39; they must be equal", {SET(b.cols, 39)}},
@@ -357,20 +357,21 @@ TEST(rejects_options_with_a_reason) {
   static const int64_t sums[32];
   const uintptr_t c = (uintptr_t)matrix, from = (uintptr_t)sums;
   const row_t rows[] = {
-      {"unknown type 3 of D", {SET(how.d_dtype, UFP4_DTYPE_COUNT)}},
-      {"threads are 0 or more", {SET(how.threads, -1)}},
-      {"C: rows are 4 elements apart; D has N = 5 columns", {SET(how.c, c), SET(how.c_ld, 4)}},
-      {"sums: rows are 4 elements apart", {SET(how.accumulate, from), SET(how.accumulate_ld, 4)}},
-      {"go with contract exact alone",
+      {"d_dtype is 3", {SET(how.d_dtype, UFP4_DTYPE_COUNT)}},
+      {"threads is -1", {SET(how.threads, -1)}},
+      {"C: the leading dimension is 4; it must be at least N = 5",
+       {SET(how.c, c), SET(how.c_ld, 4)}},
+      {"sums: the leading dimension is 4", {SET(how.accumulate, from), SET(how.accumulate_ld, 4)}},
+      {"need contract exact",
        {SET(how.accumulate, from), SET(how.accumulate_ld, 5),
         SET(how.contract, UFP4_CONTRACT_FP32)}},
-      {"takes no C, and no alpha but 1",
+      {"leave out C, and set alpha to 1",
        {SET(how.d_dtype, UFP4_DTYPE_I64), SET(how.alpha, 0x40000000)}},
-      {"takes no C, and no alpha but 1",
+      {"leave out C, and set alpha to 1",
        {SET(how.d_dtype, UFP4_DTYPE_I64), SET(how.c, c), SET(how.c_ld, 5)}},
-      {"element of B int4 does not go with scale e4m3",
+      {"element of B int4 does not work with scale e4m3",
        {SET(b.elem, UFP4_ELEM_INT4), SET(how.contract, UFP4_CONTRACT_NV)}},
-      {"with contract nv the sums begin with C",
+      {"contract nv starts the sums with C",
        {SET(how.contract, UFP4_CONTRACT_NV), SET(how.c, c), SET(how.c_ld, 5), SET(b.exponent, 1)}},
   };
   check_reasons(rows, sizeof rows / sizeof *rows, UFP4_SCALE_E4M3);

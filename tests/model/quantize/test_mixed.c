@@ -255,15 +255,15 @@ static void check_refused(int index, const ufp4_quantize_t *how, const char *bac
 TEST(rejects_what_does_not_go_together) {
   ufp4_quantize_t how = {.elem = UFP4_ELEM_MIXED, .scale = UFP4_SCALE_NVFP4};
   how.scale_round = UFP4_SCALE_ROUND_46;
-  check_refused(0, &how, NULL, UFP4_ERROR_ARGUMENT, "scale rounding 46 does not go with");
+  check_refused(0, &how, NULL, UFP4_ERROR_ARGUMENT, "scale rounding 46 does not work with");
   how = (ufp4_quantize_t){.elem = UFP4_ELEM_MIXED, .scale = UFP4_SCALE_E8M0};
-  check_refused(1, &how, NULL, UFP4_ERROR_ARGUMENT, "element mixed does not go with scale e8m0");
+  check_refused(1, &how, NULL, UFP4_ERROR_ARGUMENT, "element mixed does not work with scale e8m0");
   how.scale = UFP4_SCALE_FP32;
-  check_refused(2, &how, NULL, UFP4_ERROR_ARGUMENT, "element mixed does not go with scale fp32");
+  check_refused(2, &how, NULL, UFP4_ERROR_ARGUMENT, "element mixed does not work with scale fp32");
   how = (ufp4_quantize_t){.elem = UFP4_ELEM_MIXED, .block = 32};
-  check_refused(3, &how, NULL, UFP4_ERROR_ARGUMENT, "block 32 does not go with");
+  check_refused(3, &how, NULL, UFP4_ERROR_ARGUMENT, "block 32 does not work with");
   how = (ufp4_quantize_t){.elem = UFP4_ELEM_MIXED, .rht = UFP4_RHT_INTEGER, .rht_size = 32};
-  check_refused(4, &how, NULL, UFP4_ERROR_ARGUMENT, "RHT size 32 does not go with");
+  check_refused(4, &how, NULL, UFP4_ERROR_ARGUMENT, "RHT size 32 does not work with");
   how = (ufp4_quantize_t){.elem = UFP4_ELEM_MIXED};
   static const char *const backends[] = {"rtl", "tlm", "systemc", "fpga:x", "mmio:x"};
   for (int i = 0; i < 5; i++) {

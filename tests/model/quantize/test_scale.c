@@ -395,7 +395,7 @@ TEST(rejects_on_a_core_what_only_the_model_has) {
     for (int i = 0; i < 5; i++) {
       ufp4_message_t message = {""};
       const ufp4_status_t want = on_no_core(&how) ? UFP4_ERROR_UNSUPPORTED : UFP4_OK;
-      const char *has = on_cuda(&how) ? "; model or cuda has" : "; model has";
+      const char *has = on_cuda(&how) ? "; model or cuda does" : "; model does";
       check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, cores[i], &message), want, "%s",
                  cores[i]);
       check_that(n, want == UFP4_OK || strstr(message.text, has) != NULL, "'%s'", message.text);

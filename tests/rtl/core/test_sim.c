@@ -36,7 +36,7 @@ TEST(rejects_what_it_cannot_make) {
   check_refused(2, &options, "4096");
   options = plain;
   options.memory_bytes = 1ull << 60;
-  check_refused(3, &options, "no room");
+  check_refused(3, &options, "cannot allocate");
   options = plain;
   options.trace_path = "/nowhere/at/all.fst";
   check_refused(4, &options, "/nowhere/at/all.fst");

@@ -313,19 +313,19 @@ module dpi_tb;
     gemm_t        times = '{alpha: 32'h3F800000, default: '0};
     string        none = message();
     same("no message yet", 64'(none.len()), 64'd0);
-    refused("rows is 0; here it is 1 to", quantize(0, 16, how, x, codes, scales, t, tensor_scale, flags));
+    refused("rows is 0; it must be from 1 to", quantize(0, 16, how, x, codes, scales, t, tensor_scale, flags));
     refused("x has 32 elements; 3 x 16 are needed",
             quantize(3, 16, how, x, codes, scales, t, tensor_scale, flags));
     refused("scales has 2 elements; 3 x 1 are needed", quantize(3, 8, how, x, codes, scales, t, tensor_scale, flags));
     how.rht = 32'(RHT_INTEGER);
     refused("codes has 32 elements; 3 x 16 are needed", quantize(3, 7, how, x, codes, scales, t, tensor_scale, flags));
     how.rht = 3;
-    refused("how.rht is 3; here it is 0 to 2", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
+    refused("how.rht is 3; it must be from 0 to 2", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
     how.rht = 32'(RHT_INTEGER);
     how.scale = 32'(SCALE_NVFP4);
-    refused("RHT integer does not go with scale nvfp4", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
+    refused("RHT integer does not work with scale nvfp4", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
     how = '{scale: 32'(SCALE_E8M0), scale_round: 32'(SCALE_ROUND_RNE), default: '0};
-    refused("scale rounding rne does not go with scale e8m0",
+    refused("scale rounding rne does not work with scale e8m0",
             quantize(1, 32, how, x, codes, scales, t, tensor_scale, flags));
     how = '{exponent_given: 1, exponent: 40000, default: '0};
     refused("how.exponent is 40000", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
@@ -335,7 +335,7 @@ module dpi_tb;
     refused("how.contract is 3", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
     times.contract = 0;
     times.scale = 32'(SCALE_E8M0);
-    refused("contract exact does not go with scale e8m0", gemm(1, 1, 32, times, codes, scales, codes, scales, c, d));
+    refused("contract exact does not work with scale e8m0", gemm(1, 1, 32, times, codes, scales, codes, scales, c, d));
     times.scale = 32'(SCALE_NVFP4);
     refused("how.a.tensor_scale is 0", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
     times = '{scale: 32'(SCALE_FP32), contract: 32'(CONTRACT_FP32), alpha: 32'h3F800000, default: '0};
@@ -344,14 +344,14 @@ module dpi_tb;
     times = '{scale: 32'(SCALE_NVFP4), contract: 32'(CONTRACT_NV), alpha: 32'h40000000, add: 1,
               a: '{tensor_scale: 32'h3F800000, default: '0}, b: '{tensor_scale: 32'h3F800000, default: '0},
               default: '0};
-    refused("with contract nv the sums begin with C", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
-    refused("rounds is 73; here it is 0 to 72", threefry4x32(73, 128'd0, 128'd0, words));
+    refused("contract nv starts the sums with C", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
+    refused("rounds is 73; it must be from 0 to 72", threefry4x32(73, 128'd0, 128'd0, words));
     same("status", 64'(threefry4x32(10, 128'd0, 128'd0, words)), 64'd0);
     refused("rounds is 73", 1); // that of the last one that was refused
     same("status", 64'(quantize_block(512'd0, 0, 0, 16'd0, 0, 2, 0, words, block_codes, scale)), 64'(-1));
-    refused("scale_round is 2; here it is 0 to 1", 1);
+    refused("scale_round is 2; it must be from 0 to 1", 1);
     same("no such element", 64'(elem_quanta(5, 8'd1)), 64'd0);
-    refused("elem is 5; here it is 0 to 2", 1);
+    refused("elem is 5; it must be from 0 to 2", 1);
   endtask
 
   initial begin

@@ -49,7 +49,7 @@ static int refuse(int rounds) {
 
 // Sees no message of the other thread, and then its own.
 static void *run_other(void *good) {
-  *(int *)good = says("") && refuse(-1) && says("rounds is -1; here it is 0 to 72");
+  *(int *)good = says("") && refuse(-1) && says("rounds is -1; it must be from 0 to 72");
   return NULL;
 }
 
@@ -58,5 +58,5 @@ int main(void) {
   pthread_t other;
   if (!says("") || !refuse(99) || pthread_create(&other, NULL, run_other, &good) != 0) return 1;
   pthread_join(other, NULL);
-  return good && says("rounds is 99; here it is 0 to 72") ? 0 : 1;
+  return good && says("rounds is 99; it must be from 0 to 72") ? 0 : 1;
 }

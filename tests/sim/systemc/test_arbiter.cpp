@@ -147,7 +147,7 @@ TEST(rejects_an_arbiter_without_a_port) {
   } catch (const sc_core::sc_report &thrown) {
     report = thrown.what();
   }
-  check_that(0, report.find("an arbiter without a port") != std::string::npos, "reported: \"%s\"",
+  check_that(0, report.find("the arbiter has no port") != std::string::npos, "reported: \"%s\"",
              report.c_str());
 }
 

@@ -298,7 +298,7 @@ TEST(rejects_a_second_response) {
         for (unsigned i = 0; i < 4; i++) check_serving(rig);
       },
       options);
-  check_report(report_of([] { sc_core::sc_start(); }), "a transaction that has had one");
+  check_report(report_of([] { sc_core::sc_start(); }), "a transaction that already had one");
 }
 
 /** A loosely timed host is ahead of the kernel by up to its quantum: zero, or much. */

@@ -158,24 +158,24 @@ SLOW_TEST(cycles_at_a_nanosecond) {
 TEST(rejects_a_time_between_resolutions_of_10_picoseconds) {
   sc_core::sc_set_time_resolution(10, sc_core::SC_PS);
   check_not_whole({0.333, sc_core::SC_NS},
-                  "0.333 ns is no whole number of the time resolution, 10 ps");
+                  "0.333 ns is not a multiple of the time resolution, 10 ps");
   check_not_whole({1255, sc_core::SC_PS},
-                  "1.255 ns is no whole number of the time resolution, 10 ps");
-  check_not_whole({-1, sc_core::SC_NS}, "-1 ns is no whole number");
+                  "1.255 ns is not a multiple of the time resolution, 10 ps");
+  check_not_whole({-1, sc_core::SC_NS}, "-1 ns is not a multiple");
   check_that(0, Ufp4Time(0.33, sc_core::SC_NS).wrong().empty(), "0.33 ns");
   check_that(0, Ufp4Time(sc_core::sc_time(0.333, sc_core::SC_NS)).wrong().empty(), "an sc_time");
 }
 
 TEST(rejects_a_time_between_resolutions_of_a_nanosecond) {
   sc_core::sc_set_time_resolution(1, sc_core::SC_NS);
-  check_not_whole({0.5, sc_core::SC_NS}, "0.5 ns is no whole number of the time resolution, 1 ns");
-  check_not_whole({1.25, sc_core::SC_NS}, "1.25 ns is no whole number");
-  check_not_whole({333, sc_core::SC_PS}, "0.333 ns is no whole number");
+  check_not_whole({0.5, sc_core::SC_NS}, "0.5 ns is not a multiple of the time resolution, 1 ns");
+  check_not_whole({1.25, sc_core::SC_NS}, "1.25 ns is not a multiple");
+  check_not_whole({333, sc_core::SC_PS}, "0.333 ns is not a multiple");
   check_refused(sc_core::sc_time(0.4, sc_core::SC_NS), " is zero, at a time resolution of 1 ns");
 }
 
 TEST(rejects_the_time_that_options_have_at_a_microsecond) {
   sc_core::sc_set_time_resolution(1, sc_core::SC_US);
-  check_not_whole(Ufp4CoreOptions().period, "1 ns is no whole number");
+  check_not_whole(Ufp4CoreOptions().period, "1 ns is not a multiple");
   check_that(0, Ufp4Time(2, sc_core::SC_MS).wrong().empty(), "2 ms");
 }

@@ -64,7 +64,8 @@ static int read_rows(const char *path, const json_t *json, explore_ppa_t *ppa) {
   }
   if (found) return CLI_GO_ON;
   return cli_fail(&cli_explore, CLI_USAGE,
-                  "--ppa: %s has no row of a PE; ./ufp4 ppa --energy -o DIR writes DIR/ppa.json",
+                  "--ppa: %s has no row of a PE; make one with ./ufp4 ppa --energy -o DIR, which "
+                  "writes DIR/ppa.json",
                   path);
 }
 
@@ -74,7 +75,7 @@ static int read_file(const char *path, explore_ppa_t *ppa) {
   if (json == NULL) {
     const int there = json_error_code(&error) != json_error_cannot_open_file;
     return cli_fail(&cli_explore, CLI_USAGE, "--ppa: %s: %.100s%s", path, error.text,
-                    there ? "" : "; asap7 alone is built in, all else is a file");
+                    there ? "" : "; it must be asap7, which is built in, or a file");
   }
   const char *name = json_string_value(json_object_get(json_object_get(json, "library"), "name"));
   const char *flow = json_string_value(json_object_get(json, "flow"));
@@ -144,9 +145,9 @@ void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one) {
   const explore_unit_t *pe = pe_of(ppa, &one->core);
   char lacks[96] = "";
   if (pe == NULL) {
-    snprintf(lacks, sizeof lacks, "no row of this core's PE");
+    snprintf(lacks, sizeof lacks, "no row for this core's PE");
   } else if (!isfinite(pe->fprop[elem] + pe->wgrad[elem] + pe->idle)) {
-    snprintf(lacks, sizeof lacks, "no energies of %s on %s", pe->name, elem_names[elem]);
+    snprintf(lacks, sizeof lacks, "no energies of %s for %s", pe->name, elem_names[elem]);
   }
   const int quant = !isfinite(quant_um2_of(ppa, &one->core));
   if (!quant && lacks[0] == '\0') return;

@@ -124,13 +124,15 @@ static int make_list(overlap_t *run) {
   const int64_t longest = longest_block(model, run->of);
   if (longest > most_layers(model)) {
     ufp4_message_t message;
-    ufp4_message_set(&message, "a block of %lld layers: at most %d side by side; --serial takes it",
+    ufp4_message_set(&message,
+                     "a block has %lld layers, and at most %d run side by side; use --serial",
                      (long long)longest, most_layers(model));
     return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED, message.text);
   }
   if (is_too_small(run)) {
-    return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED,
-                        "a layer sees one token, which two micro-batches cannot share");
+    return explore_fail(
+        run->of, UFP4_ERROR_UNSUPPORTED,
+        "a layer has one token, which two micro-batches cannot share; use --batches 1");
   }
   choose_blocks(run);
   const int end = allocate(run, (size_t)list_layers(run, run->blocks));

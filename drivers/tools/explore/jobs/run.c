@@ -411,7 +411,7 @@ static void check_rows(const explore_plan_t *plan, explore_case_t *one) {
     const explore_layer_t *layer = &plan->model.layers[i];
     const int64_t rows = explore_layer_tokens(one, layer);
     if (rows <= UFP4_MAX_DIM) continue;
-    snprintf(one->reason, sizeof one->reason, "X of %s has %lld rows: a tensor has at most %d",
+    snprintf(one->reason, sizeof one->reason, "X of %s has %lld rows; a tensor may have at most %d",
              layer->name, (long long)rows, UFP4_MAX_DIM);
     return;
   }
@@ -422,7 +422,7 @@ static void check_memory(const explore_plan_t *plan, explore_case_t *one) {
   const uint64_t bytes = plan->serial ? serial_bytes(plan, one) : explore_overlap_bytes(plan, one);
   if (bytes <= (1ull << UFP4_ADDR_BITS) - (1ull << 32)) return;
   snprintf(one->reason, sizeof one->reason,
-           "its tensors are %llu bytes, which addresses of %d bits do not reach",
+           "its tensors take %llu bytes, more than addresses of %d bits reach",
            (unsigned long long)bytes, UFP4_ADDR_BITS);
 }
 

@@ -114,7 +114,7 @@ static int64_t field(reading_t *r, const char *names, int64_t least, int64_t pre
   const json_t *value = json_object_get(r->json, name);
   const json_int_t number = json_integer_value(value);
   if (json_is_integer(value) && number >= least && number <= UFP4_MAX_DIM) return number;
-  return fault(r, "%s: no whole number from %lld to %d", name, (long long)least, UFP4_MAX_DIM);
+  return fault(r, "%s is not a whole number from %lld to %d", name, (long long)least, UFP4_MAX_DIM);
 }
 
 // Reads a number that must be present; null means 0.
@@ -126,7 +126,7 @@ static int64_t field_or_none(reading_t *r, const char *name) {
 static int flag(reading_t *r, const char *name, int preset) {
   const json_t *value = json_object_get(r->json, name);
   if (value == NULL || json_is_null(value)) return preset;
-  if (!json_is_boolean(value)) fault(r, "%s: neither true nor false", name);
+  if (!json_is_boolean(value)) fault(r, "%s is not true or false", name);
   return json_is_true(value);
 }
 
@@ -137,7 +137,7 @@ static void read_experts(reading_t *r, const family_t *family, architecture_t *a
   if (has & (LATENT | SHARED_COUNT)) a->shared = field_or_none(r, "n_shared_experts") * a->inner;
   if (has & SHARED) a->shared = field(r, "shared_expert_intermediate_size", 0, -1);
   if (a->experts != 0 && (a->chosen < 1 || a->chosen > a->experts))
-    fault(r, "num_experts_per_tok: not from 1 to %s", find(r, experts_in_all));
+    fault(r, "num_experts_per_tok is not from 1 to %s", find(r, experts_in_all));
 }
 
 // Returns whether the list of this name contains the number; a missing list is empty.
@@ -149,7 +149,7 @@ static int is_in(reading_t *r, const char *name, int64_t number) {
     wrong |= !json_is_integer(value);
     found |= json_integer_value(value) == number;
   }
-  if (wrong) fault(r, "%s: no list of whole numbers", name);
+  if (wrong) fault(r, "%s is not a list of whole numbers", name);
   return found;
 }
 
@@ -177,7 +177,7 @@ static void read_steps(reading_t *r, architecture_t *a) {
   if (!same) same = (int64_t)json_array_size(list) == field(r, of_blocks, 1, -1) / step;
   for (size_t i = 0; same && i < json_array_size(list); i++)
     same = json_integer_value(json_array_get(list, i)) == (int64_t)(i + 1) * step - 1;
-  if (!same) fault(r, "moe_layers: not each block that interleave_moe_layer_step says");
+  if (!same) fault(r, "moe_layers does not match interleave_moe_layer_step");
   a->shared = a->inner;
   if (step == 1) return;
   a->every = step;
@@ -197,12 +197,13 @@ static void read_delta(reading_t *r, architecture_t *a) {
   a->key_head = field(r, "linear_key_head_dim", 1, -1);
   a->value_head = field(r, "linear_value_head_dim", 1, -1);
   a->gated = 1;
-  if (a->values % a->keys != 0) fault(r, "linear_num_value_heads: no multiple of those of keys");
+  if (a->values % a->keys != 0)
+    fault(r, "linear_num_value_heads is not a multiple of linear_num_key_heads");
   for (size_t i = 0; i < json_array_size(types); i++) {
     const char *type = json_string_value(json_array_get(types, i)),
                *want = (i + 1) % (size_t)a->every == 0 ? "full_attention" : "linear_attention";
     if (type == NULL || strcmp(type, want) != 0)
-      fault(r, "layer_types: number %zu is not what full_attention_interval says", i);
+      fault(r, "layer_types: entry %zu does not match full_attention_interval", i);
   }
 }
 
@@ -223,7 +224,7 @@ static void read_kv_heads(reading_t *r, unsigned has, architecture_t *a) {
   a->kv_heads = a->heads;
   if (has & (KV | KV_OR_ALL | FALCON)) a->kv_heads = field(r, name, 1, has & KV ? -1 : a->heads);
   if (one && !newer) a->kv_heads = 1;
-  if (a->heads % a->kv_heads != 0) fault(r, "%s: no multiple of %s", find(r, of_heads), name);
+  if (a->heads % a->kv_heads != 0) fault(r, "%s is not a multiple of %s", find(r, of_heads), name);
 }
 
 static void read_heads(reading_t *r, unsigned has, architecture_t *a) {
@@ -234,7 +235,7 @@ static void read_heads(reading_t *r, unsigned has, architecture_t *a) {
   }
   a->head = a->width / a->heads;
   if (a->width % a->heads != 0)
-    fault(r, "%s: no multiple of %s", find(r, of_width), find(r, of_heads));
+    fault(r, "%s is not a multiple of %s", find(r, of_width), find(r, of_heads));
 }
 
 static void read_mamba(reading_t *r, architecture_t *a) {
@@ -243,7 +244,7 @@ static void read_mamba(reading_t *r, architecture_t *a) {
   a->head = field(r, "head_dim", 1, 64);
   a->heads = a->inner / a->head;
   if (a->inner % a->head != 0)
-    fault(r, "%s times expand: no multiple of head_dim", find(r, of_width));
+    fault(r, "%s times expand is not a multiple of head_dim", find(r, of_width));
   a->groups = field(r, "n_groups", 1, -1);
 }
 
@@ -297,7 +298,7 @@ static void read_fields(reading_t *r, const family_t *family, int64_t blocks, ar
   const int64_t own = field(r, of_blocks, 1, -1);
   const json_t *types = json_object_get(r->json, "layer_types");
   if (types != NULL && !json_is_null(types) && !json_is_array(types))
-    fault(r, "layer_types: no list");
+    fault(r, "layer_types is not a list");
   a->blocks = blocks != 0 ? blocks : own;
   a->width = field(r, of_width, 1, -1);
   a->plain = has & PLAIN;
@@ -316,26 +317,26 @@ static void read_fields(reading_t *r, const family_t *family, int64_t blocks, ar
   if (has & (FIRST_DENSE | SOME_DENSE)) read_dense(r, family, a);
   if (has & STEP_DENSE) read_steps(r, a);
   if (has & DELTA) read_delta(r, a);
-  if (has & DELTA && a->dense != 0) fault(r, "its blocks are of more than two kinds");
+  if (has & DELTA && a->dense != 0)
+    fault(r, "its blocks are of more than two kinds, which explore does not support");
   if ((a->dense != 0 || a->every > 1) && blocks > own)
-    fault(r, "--layers %lld: it has blocks of two kinds, %lld in all by %s", (long long)blocks,
-          (long long)own, find(r, of_blocks));
+    fault(r, "--layers %lld: a model with two kinds of blocks can have at most its own %lld (%s)",
+          (long long)blocks, (long long)own, find(r, of_blocks));
 }
 
 static int read_family(reading_t *r, int64_t blocks, architecture_t *a) {
   const char *type = json_string_value(json_object_get(r->json, "model_type"));
-  if (type == NULL)
-    return cli_fail(&cli_explore, CLI_USAGE, "%s: there is no model_type in it", r->path);
+  if (type == NULL) return cli_fail(&cli_explore, CLI_USAGE, "%s: model_type is missing", r->path);
   const family_t *family = find_family(type);
   if (family == NULL)
-    return cli_fail(&cli_explore, CLI_USAGE,
-                    "%s: model_type %.60s: its sizes are of no model that is known", r->path, type);
+    return cli_fail(&cli_explore, CLI_USAGE, "%s: model_type %.60s is not supported", r->path,
+                    type);
   const char *pattern = unlike(r->json, family);
   if (pattern != NULL)
-    return cli_fail(
-        &cli_explore, CLI_USAGE,
-        "%s: %s: its blocks differ from each other; without this line all are taken as alike",
-        r->path, pattern);
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "%s: %s: this model's blocks differ from each other; remove this line to treat "
+                    "all as alike",
+                    r->path, pattern);
   a->name = family->type;
   read_fields(r, family, blocks, a);
   return r->fault[0] == '\0' ? CLI_GO_ON
@@ -350,8 +351,8 @@ static json_t *parse(FILE *in, json_error_t *error) {
   const size_t size = text != NULL ? fread(text, 1, most, in) : 0;
   json_t *json = NULL;
   snprintf(error->text, sizeof error->text, "%s",
-           text == NULL   ? "there is no memory to read it"
-           : size == most ? "16 MiB or more, which no configuration has"
+           text == NULL   ? "there is not enough memory to read it"
+           : size == most ? "it has 16 MiB or more, too much for a configuration"
                           : "it cannot be read");
   if (text != NULL && size < most && !ferror(in)) {
     const size_t begin = size >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
@@ -392,7 +393,7 @@ int explore_hf(const char *path, int64_t blocks, explore_model_t *model) {
   if (json == NULL || !json_is_object(json)) {
     json_decref(json);
     return cli_fail(&cli_explore, CLI_USAGE, "%s: %s", path,
-                    json == NULL ? error.text : "no configuration of a model");
+                    json == NULL ? error.text : "it is not the configuration of a model");
   }
   // A multimodal model has its language model's configuration in text_config.
   json_t *text = json_object_get(json, "text_config");

@@ -34,7 +34,7 @@ typedef struct {
   int is_binary;             ///< a line contains a zero byte
 } csv_t;
 
-static const char no_text[] = "a zero byte in it";
+static const char no_text[] = "the line holds a zero byte";
 
 static int fail_line(const csv_t *csv, const char *what) {
   return cli_fail(&cli_explore, CLI_USAGE, "%s, line %d: %s", csv->path, csv->line, what);
@@ -89,7 +89,7 @@ static int read_kind(const csv_t *csv, const char *text, explore_kind_t *kind) {
     *kind = (explore_kind_t)i;
     return CLI_GO_ON;
   }
-  return fail_line(csv, "kind is linear, matmul, bf16 or host");
+  return fail_line(csv, "kind must be linear, matmul, bf16 or host");
 }
 
 // Reads a number of tokens: all of the step's (empty), a number, or a share such as 2/8.
@@ -101,7 +101,7 @@ static int read_tokens(const csv_t *csv, char *text, explore_layer_t *layer) {
   int end = read_size(csv, text, "tokens", UFP4_MAX_DIM, &layer->tokens_of);
   if (end == CLI_GO_ON) end = read_size(csv, by, "tokens", UFP4_MAX_DIM, &layer->tokens_by);
   if (end != CLI_GO_ON || layer->tokens_of <= layer->tokens_by) return end;
-  return fail_line(csv, "tokens are more than all");
+  return fail_line(csv, "tokens is a share of more than 1");
 }
 
 // Reads how the chips that share a layer divide it; products of activations are divided by count.
@@ -110,7 +110,7 @@ static int read_share(const csv_t *csv, const char *text, explore_layer_t *layer
   layer->share = EXPLORE_WHOLE;
   while (layer->share < EXPLORE_HEADS && strcmp(text, shares[layer->share]) != 0) layer->share++;
   if (layer->share == EXPLORE_HEADS || layer->kind != EXPLORE_LINEAR)
-    return fail_line(csv, "share is whole, columns or rows, of a linear layer");
+    return fail_line(csv, "share must be whole, columns or rows, and only a linear layer has one");
   layer->parts = layer->share == EXPLORE_ROWS ? layer->cin : layer->cout;
   return CLI_GO_ON;
 }
@@ -128,7 +128,7 @@ static int read_fields(const csv_t *csv, char *const fields[FIELDS], explore_lay
     end = read_size(csv, fields[GROUP], "group", 1000000, &layer->group);
   layer->count *= repeat;
   if (end == CLI_GO_ON && layer->count > MOST_LAYERS)
-    end = fail_line(csv, "count times repeat are more than 100000000");
+    end = fail_line(csv, "count times repeat is more than 100000000");
   if (layer->kind == EXPLORE_MATMUL) layer->share = EXPLORE_HEADS;
   layer->parts = layer->count;
   return end == CLI_GO_ON && *fields[SHARE] ? read_share(csv, fields[SHARE], layer) : end;
@@ -144,9 +144,9 @@ static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
       return fail_line(csv, i < KIND ? "name,cin,cout,count are needed" : "a column is missing");
     fields[csv->of[i]] = field;
   }
-  if (text != NULL) return fail_line(csv, "more columns than the first line has");
+  if (text != NULL) return fail_line(csv, "there are more columns than in the first line");
   if (!is_name(fields[NAME]))
-    return fail_line(csv, "the name needs 1 to 47 letters, digits or ._-/");
+    return fail_line(csv, "the name must be 1 to 47 letters, digits or ._-/");
   memset(layer, 0, sizeof *layer);
   snprintf(layer->name, sizeof layer->name, "%s", fields[NAME]);
   layer->tokens_of = layer->tokens_by = layer->group = 1;
@@ -198,28 +198,28 @@ static int read_layers(csv_t *csv, explore_model_t *model) {
   if (csv->is_binary) return fail_line(csv, no_text);
   char *first = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
   if (!begun || !read_head(csv, first)) {
-    return cli_fail(
-        &cli_explore, CLI_USAGE,
-        "%s: the first line must be name,cin,cout,count, and behind it what is wanted of "
-        "kind,tokens,repeat,group,share",
-        csv->path);
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "%s: the first line must be name,cin,cout,count, followed by any of "
+                    "kind,tokens,repeat,group,share",
+                    csv->path);
   }
   while (next_line(csv, text, sizeof text)) {
     if (model->layer_count == EXPLORE_MAX_LAYERS) return fail_line(csv, "too many layers");
     explore_layer_t *layer = &model->layers[model->layer_count];
     int end = read_layer(csv, text, layer);
     if (end != CLI_GO_ON) return end;
-    if (is_total(layer->name)) return fail_line(csv, "block and step are the names of totals");
+    if (is_total(layer->name))
+      return fail_line(csv, "the names block and step are reserved for totals");
     for (int i = 0; i < model->layer_count; i++) {
       if (strcmp(model->layers[i].name, layer->name) == 0)
-        return fail_line(csv, "this name is there twice");
+        return fail_line(csv, "another layer has the same name");
     }
     model->layer_count++;
   }
   if (ferror(csv->stream)) return cli_fail_errno(&cli_explore, csv->path, "read");
   if (csv->is_binary) return fail_line(csv, no_text);
   if (model->layer_count > 0) return CLI_GO_ON;
-  return cli_fail(&cli_explore, CLI_USAGE, "%s: there is no layer in it", csv->path);
+  return cli_fail(&cli_explore, CLI_USAGE, "%s: the file holds no layer", csv->path);
 }
 
 // Returns the file's name without folder and ending.
@@ -289,15 +289,15 @@ int explore_model(const char *shapes, const char *hf, int attention, int64_t blo
     end = explore_hf(hf, blocks, model);
   } else if (!explore_architecture(shapes, model)) {
     if (!is_csv(shapes))
-      return cli_fail(&cli_explore, CLI_USAGE,
-                      "no model is called '%.60s'; explore --help lists them, or a FILE.csv",
-                      shapes);
+      return cli_fail(
+          &cli_explore, CLI_USAGE,
+          "no model is called '%.60s'; ufp4 explore --help lists them, or name a FILE.csv", shapes);
     end = read_csv(shapes, model);
   }
   if (end != CLI_GO_ON) return end;
   count_blocks(blocks, model);
   sort(model, attention);
   if (model->layer_count > 0) return CLI_GO_ON;
-  return cli_fail(&cli_explore, CLI_USAGE, "%s: the core has nothing to do in it",
+  return cli_fail(&cli_explore, CLI_USAGE, "%s: no layer of it runs on the core",
                   hf != NULL ? hf : shapes);
 }

@@ -11,18 +11,22 @@ static int check_chips(const explore_arguments_t *a, const cli_options_t *option
       "zero", "recompute", "sequence-parallel", "interleave", "reduce", "hbm-gb", "link-pj"};
   for (size_t i = 0; i < sizeof of_chips / sizeof *of_chips; i++) {
     if (a->chips == NULL && cli_option_given(options, of_chips[i]))
-      return cli_fail(&cli_explore, CLI_USAGE, "--%s goes with --chips", of_chips[i]);
+      return cli_fail(&cli_explore, CLI_USAGE, "--%s needs --chips", of_chips[i]);
   }
   if (a->zero > 3)
-    return cli_fail(&cli_explore, CLI_USAGE, "--zero: %llu is no stage; there are 0, 1, 2 and 3",
+    return cli_fail(&cli_explore, CLI_USAGE, "--zero is %llu; it must be 0, 1, 2 or 3",
                     (unsigned long long)a->zero);
   if (a->interleave < 1 || a->interleave > 1000)
-    return cli_fail(&cli_explore, CLI_USAGE, "--interleave: a whole number from 1 to 1000");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--interleave: '%llu' is not a whole number from 1 to 1000",
+                    (unsigned long long)a->interleave);
   if (cli_option_given(options, "hbm-gb") && !(a->hbm_gb > 0 && a->hbm_gb <= 1e6f))
-    return cli_fail(&cli_explore, CLI_USAGE, "--hbm-gb: over 0, at most 1000000");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--hbm-gb is %g; it must be above 0, and at most 1000000", (double)a->hbm_gb);
   if (cli_option_given(options, "link-pj") &&
       (a->ppa == NULL || !(a->link_pj > 0 && a->link_pj <= 1e6f)))
-    return cli_fail(&cli_explore, CLI_USAGE, "--link-pj: over 0, at most 1000000, with --ppa");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--link-pj must be above 0, at most 1000000, and needs --ppa");
   return CLI_GO_ON;
 }
 
@@ -31,30 +35,39 @@ int explore_check_options(const explore_arguments_t *a, const cli_options_t *opt
   const int layers_given = cli_option_given(options, "layers");
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
   if (strcmp(a->cores, "1") != 0 && (!a->serial || a->timeline != NULL))
-    return cli_fail(&cli_explore, CLI_USAGE, "--cores goes with --serial, without --timeline");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--cores needs --serial, and does not work with --timeline");
   if (cli_option_given(options, "channels") && strcmp(a->drams, "none") == 0)
-    return cli_fail(&cli_explore, CLI_USAGE, "--channels goes with a --dram that is not none");
+    return cli_fail(&cli_explore, CLI_USAGE, "--channels needs a --dram other than none");
   if (cli_option_given(options, "split") && !cli_option_given(options, "cores"))
-    return cli_fail(&cli_explore, CLI_USAGE, "--split goes with --cores");
+    return cli_fail(&cli_explore, CLI_USAGE, "--split needs --cores");
   if (batches_given && a->serial)
-    return cli_fail(&cli_explore, CLI_USAGE, "--batches goes side by side: leave --serial out");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--batches needs jobs side by side; leave out --serial");
   if (batches_given && (a->batches < 1 || a->batches > UFP4_SCHEDULE_BATCHES))
-    return cli_fail(&cli_explore, CLI_USAGE, "--batches: 1 or %d", UFP4_SCHEDULE_BATCHES);
+    return cli_fail(&cli_explore, CLI_USAGE, "--batches is %llu; it must be 1 or %d",
+                    (unsigned long long)a->batches, UFP4_SCHEDULE_BATCHES);
   if (layers_given && (a->layers < 1 || a->layers > 1000000))
-    return cli_fail(&cli_explore, CLI_USAGE, "--layers: a whole number from 1 to 1000000");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--layers: '%llu' is not a whole number from 1 to 1000000",
+                    (unsigned long long)a->layers);
   if (cli_option_given(options, "byte-pj") &&
       (a->ppa == NULL || !(a->byte_pj > 0 && a->byte_pj <= 1e6f)))
-    return cli_fail(&cli_explore, CLI_USAGE, "--byte-pj: over 0, at most 1000000, with --ppa");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--byte-pj must be above 0, at most 1000000, and needs --ppa");
   if (cli_option_given(options, "bit-um2") &&
       (a->ppa == NULL || !(a->bit_um2 > 0 && a->bit_um2 <= 1e6f)))
-    return cli_fail(&cli_explore, CLI_USAGE, "--bit-um2: over 0, at most 1000000, with --ppa");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--bit-um2 must be above 0, at most 1000000, and needs --ppa");
   if (cli_option_given(options, "bit-fj") &&
       (a->ppa == NULL || !(a->bit_fj > 0 && a->bit_fj <= 1e6f)))
-    return cli_fail(&cli_explore, CLI_USAGE, "--bit-fj: over 0, at most 1000000, with --ppa");
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--bit-fj must be above 0, at most 1000000, and needs --ppa");
   const int end = check_chips(a, options);
   if (end != CLI_GO_ON) return end;
   if (cli_option_given(options, "clock-mhz") && !(a->clock_mhz >= 0.001f && a->clock_mhz <= 1e6f))
-    return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: from 0.001 to 1000000");
+    return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz is %g; it must be from 0.001 to 1000000",
+                    (double)a->clock_mhz);
   return CLI_GO_ON;
 }
 

@@ -24,15 +24,15 @@ int explore_link(const char *chips, const char *text, explore_plan_t *plan) {
   int used = 0, more = 0;
   if (chips == NULL && text == NULL) return CLI_GO_ON;
   if (chips == NULL || text == NULL)
-    return cli_fail(&cli_explore, CLI_USAGE, "--chips DPxTPxPP and --link GBps,us go together");
+    return cli_fail(&cli_explore, CLI_USAGE, "--chips DPxTPxPP and --link GBps,us need each other");
   layout->text = chips;
   int good = is_made_of(text, "0123456789.,+-eE:") && read_link(text, &layout->tensor, &used);
   layout->others = layout->tensor;
   if (good && text[used] == ':') good = read_link(text + used + 1, &layout->others, &more);
   if (good && text[used + (more ? more + 1 : 0)] == '\0') return CLI_GO_ON;
   return cli_fail(&cli_explore, CLI_USAGE,
-                  "--link: '%s' is not GBps,us: from 0.001, and from 0, to 1000000; behind a colon "
-                  "may be those of links of all but TP",
+                  "--link: '%s' is not GBps,us, with GBps from 0.001 and us from 0, both to "
+                  "1000000; after a colon may follow those of all links but TP's",
                   text);
 }
 
@@ -63,24 +63,22 @@ static void check_interleave(const explore_plan_t *plan, explore_case_t *one) {
   if (stages == 1) return;
   if (chips == 1)
     snprintf(one->reason, sizeof one->reason,
-             "--interleave %d gives each chip of a row stages in turn, and of --chips PP is 1",
-             stages);
+             "--interleave %d needs PP 2 or more in --chips, which is 1", stages);
   else if (one->micro % chips != 0)
     snprintf(one->reason, sizeof one->reason,
-             "--interleave goes with micro-batches in groups of PP, %d, which does not divide "
-             "--micro-batches %d",
-             chips, one->micro);
+             "--interleave: PP is %d, which does not divide --micro-batches %d", chips, one->micro);
 }
 
 static void check_pipeline(const explore_plan_t *plan, explore_case_t *one) {
   const int stages = plan->layout.interleave, chips = one->chips.pipeline;
   const long long blocks = plan->model.blocks;
   if (stages == 1 && chips > blocks)
-    snprintf(one->reason, sizeof one->reason, "--chips: PP is %d, and blocks are %lld", chips,
-             blocks);
+    snprintf(one->reason, sizeof one->reason,
+             "--chips: PP is %d, but the model has only %lld blocks", chips, blocks);
   else if (stages * chips > blocks)
     snprintf(one->reason, sizeof one->reason,
-             "--chips: PP is %d, with --interleave %d that is %d stages, and blocks are %lld",
+             "--chips: PP is %d, which with --interleave %d gives %d stages, but the model has "
+             "only %lld blocks",
              chips, stages, stages * chips, blocks);
 }
 
@@ -91,8 +89,7 @@ static void check_tensor(const explore_plan_t *plan, explore_case_t *one) {
     shared |= layer->share != EXPLORE_WHOLE;
     if (layer->share == EXPLORE_WHOLE || layer->parts % one->chips.tensor == 0) continue;
     snprintf(one->reason, sizeof one->reason,
-             "--chips: TP is %d, which does not divide %s: of its heads, groups or widths there "
-             "are %lld",
+             "--chips: TP is %d, which does not divide %s, which has %lld heads, groups or columns",
              one->chips.tensor, layer->name, (long long)layer->parts);
     return;
   }
@@ -103,7 +100,7 @@ static void check_tensor(const explore_plan_t *plan, explore_case_t *one) {
         one->chips.tensor, (long long)explore_tokens(one));
   if (!shared)
     snprintf(one->reason, sizeof one->reason,
-             "--chips: TP is %d, and no layer says by its share how chips share it",
+             "--chips: TP is %d, but no layer has a share, which says how chips divide it",
              one->chips.tensor);
 }
 
@@ -125,7 +122,7 @@ static void check_experts(const explore_plan_t *plan, explore_case_t *one) {
                (long long)layer->count);
   }
   if (!found)
-    snprintf(one->reason, sizeof one->reason, "--chips: EP is %d, and the model has no experts",
+    snprintf(one->reason, sizeof one->reason, "--chips: EP is %d, but the model has no experts",
              each);
 }
 
@@ -133,10 +130,10 @@ void explore_check_chips(const explore_plan_t *plan, explore_case_t *one) {
   if (one->reason[0] != '\0') return;
   if (one->tokens % one->micro != 0) {
     snprintf(one->reason, sizeof one->reason,
-             "--micro-batches %d do not divide the %lld tokens of a step", one->micro,
+             "--micro-batches is %d, which does not divide the %lld tokens of a step", one->micro,
              (long long)one->tokens);
   } else if (one->micro > 1 && one->cores > 1) {
-    snprintf(one->reason, sizeof one->reason, "--micro-batches are of one core: --cores is %u",
+    snprintf(one->reason, sizeof one->reason, "--micro-batches needs one core, but --cores is %u",
              one->cores);
   }
   if (one->reason[0] == '\0') check_interleave(plan, one);

@@ -30,7 +30,7 @@ static const core_t *core_of(const ufp4_configuration_t *core) {
 int explore_clock(const explore_plan_t *plan, explore_case_t *one) {
   one->clock_mhz = plan->clock_mhz != 0 ? plan->clock_mhz : 1e3 / core_of(&one->core)->ns;
   if (explore_cycle_fs(one) <= UFP4_CYCLE_FS_MAX) return CLI_GO_ON;
-  return cli_fail(&cli_explore, CLI_USAGE, "--dram %s goes with a --clock-mhz from 10 on",
+  return cli_fail(&cli_explore, CLI_USAGE, "--dram %s needs a --clock-mhz of 10 or more",
                   one->dram);
 }
 

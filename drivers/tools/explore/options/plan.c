@@ -17,8 +17,8 @@ static int read_number(const char *option, const char *word, unsigned least, uns
   char *end;
   const unsigned long value = strtoul(word, &end, 10);
   if (word[0] < '0' || word[0] > '9' || *end != '\0' || value < least || value > most) {
-    return cli_fail(&cli_explore, CLI_USAGE, "--%s: '%s' is no whole number from %u to %u", option,
-                    word, least, most);
+    return cli_fail(&cli_explore, CLI_USAGE, "--%s: '%s' is not a whole number from %u to %u",
+                    option, word, least, most);
   }
   *number = (unsigned)value;
   return CLI_GO_ON;
@@ -42,8 +42,8 @@ static int read_dram(const char *name, const char *channels, explore_case_t *one
   if (end == CLI_GO_ON) end = cli_dram(&cli_explore, name);
   if (end != CLI_GO_ON || strcmp(name, "none") == 0) return end;
   if (asked != 0 && strchr(name, ':') != NULL)
-    return cli_fail(&cli_explore, CLI_USAGE, "--dram %s has its channels: leave --channels out",
-                    name);
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--dram %s already gives the channels; leave out --channels", name);
   snprintf(one->dram, sizeof one->dram, asked != 0 ? "%s:%u" : "%s", name, asked);
   return CLI_GO_ON;
 }
@@ -80,23 +80,24 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   ufp4_message_t why = {0};
   const char *model_key = ufp4_recipe_model_key(&one->recipe);
   if (model_key != NULL && strcmp(model_key, "bf16_layers") == 0) {
-    ufp4_message_set(&why, "%s: layers in BF16 are not counted", model_key);
+    ufp4_message_set(&why, "%s: explore does not count layers in BF16", model_key);
   } else if (one->recipe.quantized && one->recipe.bf16_passes == UFP4_PASSES_ALL) {
-    ufp4_message_set(&why, "all of its passes are in BF16: the host multiplies");
+    ufp4_message_set(&why, "all passes of the recipe are in BF16, which the host multiplies");
   } else if (!plan->serial && one->recipe.quantized && one->recipe.bf16_passes != 0) {
-    ufp4_message_set(&why, "the host multiplies passes in BF16: --serial counts the others");
+    ufp4_message_set(
+        &why, "the host multiplies the recipe's passes in BF16; use --serial to count the others");
   } else {
     (void)ufp4_recipe_on_core(&one->recipe, UFP4_PASSES_ALL, &one->core, &why);
   }
   snprintf(one->reason, sizeof one->reason, "%s", why.text);
   if (one->mem_bandwidth > one->cores * one->core.bus_bytes) {
     snprintf(one->note, sizeof one->note,
-             "mem-bandwidth %u is above the bus, which carries %u bytes a cycle",
-             one->mem_bandwidth, one->cores * one->core.bus_bytes);
+             "--mem-bandwidth %u is more than the bus's %u bytes per cycle", one->mem_bandwidth,
+             one->cores * one->core.bus_bytes);
   }
   if (one->cores > 1 && one->dram[0] != '\0' && one->mem_bandwidth != 0) {
     snprintf(one->reason, sizeof one->reason,
-             "several cores share the banks of --dram or a --mem-bandwidth, not both");
+             "several cores can share the banks of --dram or a --mem-bandwidth, but not both");
   }
   explore_check_chips(plan, one);
   explore_ppa_note(plan, one);
@@ -113,7 +114,8 @@ static int is_again(const char *const words[LISTS], const explore_list_t lists[L
 static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
   int count = 1;
   for (int i = 0; i < LISTS && count <= MAX_CASES; i++) count *= lists[i].count;
-  if (count > MAX_CASES) return cli_fail(&cli_explore, CLI_USAGE, "more than %d cases", MAX_CASES);
+  if (count > MAX_CASES)
+    return cli_fail(&cli_explore, CLI_USAGE, "these lists make more than %d cases", MAX_CASES);
   const int of_recipe = count / lists[0].count;
   plan->cases = calloc((size_t)count, sizeof *plan->cases);
   if (plan->cases == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
@@ -127,7 +129,7 @@ static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
     if (end != CLI_GO_ON) return end;
     for (int i = 0; index % of_recipe == 0 && i < plan->case_count; i++) {
       if (strcmp(plan->cases[i].recipe.name, one->recipe.name) == 0)
-        return cli_fail(&cli_explore, CLI_USAGE, "--recipe: two are called %s; rename one",
+        return cli_fail(&cli_explore, CLI_USAGE, "--recipe: two recipes are called %s; rename one",
                         one->recipe.name);
     }
     end = explore_check_case(plan, one);

@@ -10,13 +10,15 @@
 #include "explore/options/options.h"
 
 static int add_word(const char *option, const char *word, explore_list_t *list) {
-  if (*word == '\0') return cli_fail(&cli_explore, CLI_USAGE, "--%s: a name is empty", option);
+  if (*word == '\0')
+    return cli_fail(&cli_explore, CLI_USAGE, "--%s: an entry of the list is empty", option);
   for (int i = 0; i < list->count; i++) {
     if (strcmp(list->words[i], word) == 0)
-      return cli_fail(&cli_explore, CLI_USAGE, "--%s: %s is there twice", option, word);
+      return cli_fail(&cli_explore, CLI_USAGE, "--%s: %s is given twice", option, word);
   }
   if (list->count == EXPLORE_MAX_WORDS)
-    return cli_fail(&cli_explore, CLI_USAGE, "--%s: at most %d", option, EXPLORE_MAX_WORDS);
+    return cli_fail(&cli_explore, CLI_USAGE, "--%s: the list may have at most %d entries", option,
+                    EXPLORE_MAX_WORDS);
   list->words[list->count] = strdup(word);
   if (list->words[list->count] == NULL)
     return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
@@ -72,12 +74,12 @@ static int add_range(const char *option, const char *word, explore_list_t *list)
   if (found == 0) return add_word(option, word, list);
   if (found < 0)
     return cli_fail(&cli_explore, CLI_USAGE,
-                    "--%s: '%s': a range is FIRST..LAST or FIRST..LAST+STEP, of one to five digits "
-                    "each, STEP from 1",
+                    "--%s: '%s': a range must be FIRST..LAST or FIRST..LAST+STEP, of one to five "
+                    "digits each, with STEP from 1",
                     option, word);
   if (range.first == 0 || range.first > range.last)
-    return cli_fail(&cli_explore, CLI_USAGE, "--%s: '%s': a range goes up from 1 or more", option,
-                    word);
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--%s: '%s': a range must start at 1 or more and go up", option, word);
   int end = CLI_GO_ON;
   for (unsigned x = range.first; x <= range.last && end == CLI_GO_ON;
        x += range.step != 0 ? range.step : x) {
@@ -135,11 +137,11 @@ static int fail_again(const explore_case_t *is, const explore_case_t *one) {
   if (strcmp(is->chips.text, one->chips.text) != 0)
     snprintf(what, sizeof what, " with --chips %s and %s", is->chips.text, one->chips.text);
   else if (is->mem_bandwidth != one->mem_bandwidth)
-    snprintf(what, sizeof what, " with --mem-bandwidth 0, which is its bus, and %u", bytes_of(one));
+    snprintf(what, sizeof what, " with --mem-bandwidth 0, which means its bus, and %u",
+             bytes_of(one));
   else if (one->dram[0] != '\0')
     snprintf(what, sizeof what, " with --dram %s", one->dram);
-  return cli_fail(&cli_explore, CLI_USAGE, "the same case is there twice, in other words: %s%s",
-                  one->core.name, what);
+  return cli_fail(&cli_explore, CLI_USAGE, "two cases are the same: %s%s", one->core.name, what);
 }
 
 int explore_check_case(const explore_plan_t *plan, const explore_case_t *one) {

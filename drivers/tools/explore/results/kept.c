@@ -259,5 +259,6 @@ int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *row
   free(text);
   if (good) return CLI_GO_ON;
   rows->count = before;
-  return cli_fail(&cli_explore, CLI_USAGE, "%s/%s: no rows of this program", folder, id);
+  return cli_fail(&cli_explore, CLI_USAGE, "%s/%s: this file does not hold rows of ufp4 explore",
+                  folder, id);
 }

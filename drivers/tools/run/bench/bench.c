@@ -271,7 +271,8 @@ static int finish(bench_t *bench, ufp4_status_t status) {
   int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_bench, status, "");
   if (end == CLI_GO_ON && bench->printed == 0) {
     end = cli_fail(&cli_bench, CLI_USAGE,
-                   "--case %s: no case that can run here has a name that begins so", bench->only);
+                   "--case %s: no case that can run here has a name that begins with this",
+                   bench->only);
   }
   if (end == CLI_GO_ON && bench->as_json) return cli_json_print(&cli_bench, bench->lines, 6);
   json_decref(bench->lines);
@@ -299,12 +300,15 @@ static void release(bench_t *bench) {
 
 static int check_options(const bench_t *bench) {
   if (bench->size < 16 || bench->size > 16384)
-    return cli_fail(&cli_bench, CLI_USAGE, "--size: 16 to 16384");
+    return cli_fail(&cli_bench, CLI_USAGE, "--size: '%llu' is not a whole number from 16 to 16384",
+                    (unsigned long long)bench->size);
   if (bench->repeats < 1 || bench->repeats > BENCH_MAX_REPEATS) {
-    return cli_fail(&cli_bench, CLI_USAGE, "--repeats: 1 to %d", BENCH_MAX_REPEATS);
+    return cli_fail(&cli_bench, CLI_USAGE, "--repeats: '%llu' is not a whole number from 1 to %d",
+                    (unsigned long long)bench->repeats, BENCH_MAX_REPEATS);
   }
   if (bench->threads < 1 || bench->threads > 256)
-    return cli_fail(&cli_bench, CLI_USAGE, "--threads: 1 to 256");
+    return cli_fail(&cli_bench, CLI_USAGE, "--threads: '%llu' is not a whole number from 1 to 256",
+                    (unsigned long long)bench->threads);
   return CLI_GO_ON;
 }
 
@@ -314,8 +318,8 @@ static int check_backend(const cli_options_t *options, int cuda) {
   static const char *const of_model[] = {"repeats", "threads", "seed", "case", NULL};
   for (const char *const *name = cuda ? of_model : of_cuda; *name != NULL; name++) {
     if (!cli_option_given(options, *name)) continue;
-    return cli_fail(&cli_bench, CLI_USAGE, "--%s does not go with --backend %s", *name,
-                    cuda ? "cuda" : "model");
+    return cli_fail(&cli_bench, CLI_USAGE, "--%s has no effect with --backend %s; leave it out",
+                    *name, cuda ? "cuda" : "model");
   }
   return CLI_GO_ON;
 }
@@ -343,7 +347,9 @@ static int run(int argc, char **argv) {
   int end = cli_parse(&cli_bench, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check_options(&bench);
   if (end == CLI_GO_ON && (clock_mhz < 1 || clock_mhz > 100000)) {
-    end = cli_fail(&cli_bench, CLI_USAGE, "--clock-mhz: 1 to 100000");
+    end = cli_fail(&cli_bench, CLI_USAGE,
+                   "--clock-mhz: '%llu' is not a whole number from 1 to 100000",
+                   (unsigned long long)clock_mhz);
   }
   if (end == CLI_GO_ON) end = check_backend(&options, backend == BACKEND_CUDA);
   if (end != CLI_GO_ON) return end;

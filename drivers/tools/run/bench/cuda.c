@@ -154,7 +154,9 @@ static ufp4_status_t measure(int64_t size, uint64_t clock_mhz, ufp4_message_t *m
 int bench_cuda(const cli_command_t *command, int64_t size, uint64_t clock_mhz, int as_json) {
   ufp4_message_t message = {0};
   if (size % 128 != 0)
-    return cli_fail(command, CLI_USAGE, "--size: a multiple of 128 with --backend cuda");
+    return cli_fail(command, CLI_USAGE,
+                    "--size is %lld; with --backend cuda it must be a multiple of 128",
+                    (long long)size);
   ufp4_status_t status = ufp4_cuda_available(&message);
   if (status != UFP4_OK) return cli_fail_status(command, status, message.text);
   json_t *json = as_json ? json_array() : NULL;

@@ -182,7 +182,7 @@ static int check(const cli_options_t *options, const cli_device_t *device, int s
   for (int i = 0; device->backend == NULL && i < options->count; i++) {
     const cli_option_t *option = &options->items[i];
     if (!option->given || strcmp(option->name, "json") == 0) continue;
-    return cli_fail(&cli_info, CLI_USAGE, "--%s goes with --backend", option->name);
+    return cli_fail(&cli_info, CLI_USAGE, "--%s needs --backend", option->name);
   }
   if (device->backend == NULL) return CLI_GO_ON;
   const int end = cli_device_check(&cli_info, options, device, NULL);

@@ -54,7 +54,7 @@ static ufp4_status_t split_checked(const char *path, int64_t context, text_bytes
   if (out->held_bytes > context && out->train_bytes > context) return UFP4_OK;
   ufp4_text_free(out);
   snprintf(message->text, sizeof message->text,
-           "%s: %lld characters are too few for a context of %lld: at least %lld are needed", path,
+           "%s: %lld characters are too few for --context %lld; at least %lld are needed", path,
            (long long)count, (long long)context, (long long)((context + 1) * UFP4_TEXT_PERIOD));
   return UFP4_ERROR_FORMAT;
 }

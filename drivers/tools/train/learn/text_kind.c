@@ -71,16 +71,15 @@ ufp4_status_t text_kind_check(const char *path, const text_bytes_t *bytes,
     int mark = has_mark(e, bytes->data, count);
     if (!mark && !has_zeros(e, bytes->data, count)) continue;
     snprintf(message->text, sizeof message->text,
-             "%s: this is text in %s, by its %s, and the model reads bytes; UTF-8 is wanted, as "
-             "iconv -f %.6s%s -t UTF-8 makes it",
+             "%s: this text is in %s, according to its %s, but the model needs UTF-8; convert it "
+             "with iconv -f %.6s%s -t UTF-8",
              path, e->name, mark ? "byte order mark" : "zeros", e->name, mark ? "" : e->name + 6);
     return UFP4_ERROR_FORMAT;
   }
   int64_t printable = bytes_of_characters(bytes->data, count);
   if (2 * printable < count)
     snprintf(message->text, sizeof message->text,
-             "%s: %lld of the first %lld bytes are no printable characters of UTF-8; is this "
-             "text?",
-             path, (long long)(count - printable), (long long)count);
+             "%s: %lld of the first %lld bytes are not printable UTF-8; is this text?", path,
+             (long long)(count - printable), (long long)count);
   return UFP4_OK;
 }

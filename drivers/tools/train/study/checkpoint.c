@@ -139,7 +139,8 @@ static ufp4_status_t check_settings(const safetensors_t *file, const ufp4_traine
     const char *want = json_string_value(value), *got = safetensors_metadata(file, key);
     if ((branch && of_the_recipe(key)) || (got != NULL && strcmp(got, want) == 0)) continue;
     if (strlen(want) > LONGEST) {
-      ufp4_message_set(message, "%s: a checkpoint of this training has other %s", file->path, key);
+      ufp4_message_set(message, "%s: this checkpoint is of another training: its %s differ",
+                       file->path, key);
     } else {
       ufp4_message_set(message, "%s: a checkpoint of this training has the %s '%s', not '%s'",
                        file->path, key, want, got != NULL ? got : "");
@@ -168,7 +169,8 @@ static ufp4_status_t read_part(safetensors_t *file, int i, file_part_t *part,
   ufp4_status_t status = safetensors_entry(file, names[i], &entry, message);
   if (status != UFP4_OK) return status;
   if (entry.dtype != dtypes[i] || entry.bytes != part->size)
-    return fail_damaged(file->path, "a tensor is not as long as its settings say", message);
+    return fail_damaged(file->path, "a tensor does not have the length that its settings give",
+                        message);
   status = safetensors_read(file, &entry, 0, entry.bytes, &data, message);
   part->data = data;
   return status;
@@ -186,7 +188,7 @@ static ufp4_status_t read_parts(safetensors_t *file, file_part_t parts[PARTS],
   const char *got = safetensors_metadata(file, "crc32");
   return got != NULL && strcmp(got, want) == 0
              ? UFP4_OK
-             : fail_damaged(file->path, "its data do not go with its checksum", message);
+             : fail_damaged(file->path, "its data do not match its checksum", message);
 }
 
 static void take(ufp4_trainer_t *t, double *losses, int64_t step, const file_part_t parts[PARTS]) {
@@ -206,7 +208,7 @@ static ufp4_status_t restore(ufp4_trainer_t *t, double *losses, const char *path
   status = check_settings(&file, t, branch, message);
   const int64_t step = read_step(&file, t->options.steps);
   if (status == UFP4_OK && step < 0)
-    status = fail_damaged(path, "its number of steps is none of this training", message);
+    status = fail_damaged(path, "its number of steps is invalid for this training", message);
   if (status == UFP4_OK) {
     list_parts(t, losses, step, parts);
     status = read_parts(&file, parts, message);

@@ -111,7 +111,7 @@ static ufp4_status_t advise(ufp4_message_t *message, ufp4_status_t status, const
   char why[sizeof message->text];
   if (status != UFP4_ERROR_FORMAT && status != UFP4_ERROR_IO) return status;
   snprintf(why, sizeof why, "%s", message->text);
-  ufp4_message_set(message, "%s; without %s that run is made again", why, file);
+  ufp4_message_set(message, "%s; remove %s to repeat that run", why, file);
   return status;
 }
 

@@ -54,7 +54,8 @@ static ufp4_status_t name_file(const char *folder, const char *name, const char 
 ufp4_status_t ufp4_kept_path(const char *folder, const char *id, const char *suffix,
                              char path[UFP4_KEPT_PATH], ufp4_message_t *message) {
   if (is_id(id, strlen(id))) return name_file(folder, id, suffix, path, message);
-  ufp4_message_set(message, "'%s' is no name of a run: letters, digits and ._+-= are possible", id);
+  ufp4_message_set(
+      message, "'%s' is not the name of a run, which may hold only letters, digits and ._+-=", id);
   return UFP4_ERROR_ARGUMENT;
 }
 
@@ -77,8 +78,8 @@ static ufp4_status_t fail_differing(const char *folder, const char *key, const j
   const char *first = is != NULL ? is : "absent", *second = asked != NULL ? asked : "absent";
   const int shows = strlen(first) <= LONGEST && strlen(second) <= LONGEST;
   ufp4_message_set(message,
-                   "%s: an unfinished experiment of other settings is there: %s %s%s%s%s; give the "
-                   "same, or another -o",
+                   "%s: this folder holds an unfinished experiment with other settings: %s "
+                   "%s%s%s%s; give the same, or another -o",
                    folder, key, shows ? "is " : "differs", shows ? first : "",
                    shows ? ", not " : "", shows ? second : "");
   free(is);
@@ -94,7 +95,7 @@ static ufp4_status_t compare(const char *folder, json_t *there, json_t *wanted,
     const json_t *is = json_object_get(there, key);
     if (is != NULL && json_equal(is, value)) continue;
     if (strcmp(key, PROGRAM) != 0) return fail_differing(folder, key, is, value, message);
-    ufp4_message_set(message, "%s: another build of the program began it", folder);
+    ufp4_message_set(message, "%s: another build of the program started this experiment", folder);
   }
   json_object_foreach(there, key, value) {
     if (json_object_get(wanted, key) == NULL)
@@ -110,17 +111,15 @@ static ufp4_status_t meet(const char *folder, const char *path, json_t *wanted, 
   json_t *there = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (!json_is_object(there)) {
     json_decref(there);
-    ufp4_message_set(message,
-                     "%s: cannot be read as a JSON object; without %s, -o can be used anew", path,
-                     folder);
+    ufp4_message_set(message, "%s: not a JSON object; remove %s to use -o again", path, folder);
     return UFP4_ERROR_FORMAT;
   }
   ufp4_status_t status = compare(folder, there, wanted, message);
   if (status == UFP4_OK && !resume) {
-    ufp4_message_set(message,
-                     "%s: an unfinished experiment of these settings is there; --resume goes on "
-                     "with it",
-                     folder);
+    ufp4_message_set(
+        message,
+        "%s: this folder holds an unfinished experiment with these settings; --resume continues it",
+        folder);
     status = UFP4_ERROR_ARGUMENT;
   }
   json_decref(there);
@@ -132,7 +131,7 @@ static ufp4_status_t begin(const char *folder, const char *path, const char *set
   struct stat about;
   const int made = mkdir(folder, 0777) == 0;
   if (!made && errno == EEXIST && stat(folder, &about) == 0 && !S_ISDIR(about.st_mode)) {
-    ufp4_message_set(message, "%s: is there already, and is no directory", folder);
+    ufp4_message_set(message, "%s: already exists and is not a directory", folder);
     return UFP4_ERROR_IO;
   }
   if (!made && errno != EEXIST) return file_fail(folder, "make this directory", message);
@@ -149,12 +148,13 @@ ufp4_status_t ufp4_kept_open(const char *folder, const char *settings, int resum
   if (status != UFP4_OK) return status;
   json_t *wanted = json_loads(settings, JSON_REJECT_DUPLICATES, &error);
   if (!json_is_object(wanted)) {
-    ufp4_message_set(message, "the settings of an experiment are a JSON object");
+    ufp4_message_set(message, "the settings of an experiment must be a JSON object");
     status = UFP4_ERROR_ARGUMENT;
   } else if (access(path, F_OK) == 0) {
     status = meet(folder, path, wanted, resume, message);
   } else if (resume) {
-    ufp4_message_set(message, "%s: no unfinished experiment is there; leave out --resume", folder);
+    ufp4_message_set(message, "%s: this folder holds no unfinished experiment; leave out --resume",
+                     folder);
     status = UFP4_ERROR_ARGUMENT;
   } else {
     status = begin(folder, path, settings, message);
@@ -213,8 +213,8 @@ static ufp4_status_t read_whole(const char *path, char **text, ufp4_message_t *m
   if (size >= END_BYTES) make_end(*text, size - END_BYTES, end);
   if (size < END_BYTES || memcmp(*text + size - END_BYTES, end, END_BYTES) != 0) {
     ufp4_message_set(message,
-                     "%s: damaged: its last line does not go with the others; without it that run "
-                     "is done again",
+                     "%s: damaged: its checksum does not match its other lines; remove the file to "
+                     "repeat that run",
                      path);
     return UFP4_ERROR_FORMAT;
   }
