@@ -27,9 +27,9 @@ def test_rejects_arrays_that_are_no_tensor():
     refused("numpy array, not MaskedArray", np.ma.masked_array(X), TypeError)
     refused("1 dimensions; it must have 2", X[0])
     refused("3 dimensions", X[None])
-    refused("0 x 32: an empty tensor", X[:0])
+    refused("0 x 32; it must not be empty", X[:0])
     for dtype in (np.int32, np.uint16, np.complex64, np.bool_):
-        refused("float32, bfloat16 (ml_dtypes), float16 and float64 are possible", X.astype(dtype))
+        refused("float32, bfloat16 (ml_dtypes), float16 or float64 is needed", X.astype(dtype))
     refused("empty", np.zeros((0, 0), np.float32))
 
 
@@ -43,7 +43,7 @@ def test_rejects_arrays_that_are_misaligned():
     shifted = np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:].view(X.dtype).reshape(X.shape)
     q = ufp4.quantize(X[:, :16], elem="e2m1")
     for call in (lambda x: ufp4.quantize(x, elem="e2m1"), ufp4.rht, lambda c: ufp4.gemm(q, q, c=c[:, :4])):
-        raises(ValueError, "is misaligned: its address is no multiple of 4 bytes; pass .copy() of it", call, shifted)
+        raises(ValueError, "is misaligned: its address is not a multiple of 4 bytes; pass .copy() of it", call, shifted)
     check_equal(
         ufp4.quantize(shifted.copy(), elem="e2m1").to_safetensors(),
         ufp4.quantize(X, elem="e2m1").to_safetensors(),
@@ -53,7 +53,7 @@ def test_rejects_arrays_that_are_misaligned():
 
 def test_rejects_words_that_are_unknown():
     for key in ("elem", "scale", "layout", "axis", "rht", "round", "scale_round"):
-        refused(f"{key} 'x' is unknown; it is one of ", **{key: "x"})
+        refused(f"{key} 'x' is unknown; it must be one of ", **{key: "x"})
     raises(ValueError, "to 'x' is unknown", ufp4.cast, X, "x")
     raises(ValueError, "no recipe is called 'x'", ufp4.recipe, "x")
     raises(TypeError, "unexpected keyword", ufp4.quantize, X, elem="e2m1", nothing=1)
@@ -65,9 +65,9 @@ def test_rejects_words_that_are_unknown():
 def test_rejects_words_that_are_no_text():
     q = ufp4.quantize(X, elem="e2m1")
     for value in (b"e2m1", 0, ["e2m1"], X):
-        refused("elem must be a text, one of e2m1, e1m2, int4, mixed, not ", kind=TypeError, elem=value)
-    raises(TypeError, "to must be a text", ufp4.cast, X, None)
-    raises(TypeError, "out must be a text", ufp4.gemm, q, q, out=X)
+        refused("elem must be a str, one of e2m1, e1m2, int4, mixed, not ", kind=TypeError, elem=value)
+    raises(TypeError, "to must be a str", ufp4.cast, X, None)
+    raises(TypeError, "out must be a str", ufp4.gemm, q, q, out=X)
     raises(TypeError, "key must be 4 integers, not int", ufp4.random, key=7)
 
 
@@ -92,7 +92,7 @@ def test_what_is_public_has_types_and_words():
 
 
 def test_rejects_numbers_out_of_range():
-    refused("seed -1 is out of range; it goes from 0 to 18446744073709551615", seed=-1)
+    refused("seed -1 is out of range; it must be from 0 to 18446744073709551615", seed=-1)
     refused("tensor_id", tensor_id=2**64)
     refused("rht_mask 65536", rht="on", rht_mask=2**16)
     refused("tensor_exponent 32768", tensor_exponent=32768)
@@ -102,20 +102,20 @@ def test_rejects_numbers_out_of_range():
 
 
 def test_rejects_combinations_in_the_words_of_the_model():
-    refused("scale rounding rne does not go with scale e8m0", scale="e8m0", scale_round="rne")
-    refused("block 32 does not go with scale nvfp4", scale="nvfp4", block=32)
-    refused("a transform of 64 points along", rht="on", rht_size=64)
-    refused("RHT size 64 does not go with scale fp32", scale="fp32", rht="on", rht_size=64)
-    refused("a tensor exponent does not go with scale fp32", scale="fp32", tensor_exponent=0)
-    refused("46 does not go with scale e4m3", scale_round="46")
-    refused("rht_mask gives the signs of a transform; there is none without rht", rht_mask=1)
-    refused("rht_size gives the points of a transform; there is none without rht", rht_size=32)
-    refused("there is none without rht", rht="off", rht_size=16)
+    refused("scale rounding rne does not work with scale e8m0", scale="e8m0", scale_round="rne")
+    refused("block 32 does not work with scale nvfp4", scale="nvfp4", block=32)
+    refused("a transform of 64 points does not divide", rht="on", rht_size=64)
+    refused("RHT size 64 does not work with scale fp32", scale="fp32", rht="on", rht_size=64)
+    refused("scale fp32 has no tensor exponent", scale="fp32", tensor_exponent=0)
+    refused("46 does not work with scale e4m3", scale_round="46")
+    refused("rht_mask sets the signs of a transform, but rht is off", rht_mask=1)
+    refused("rht_size sets the points of a transform, but rht is off", rht_size=32)
+    refused("but rht is off", rht="off", rht_size=16)
     for words in ({"rht_mask": 1}, {"rht_size": 16}):
-        refused("there is none without rht", recipe="e2m1", elem=None, role="x", pass_="fprop", **words)
-    refused("role and pass_ go with recipe", role="x")
+        refused("but rht is off", recipe="e2m1", elem=None, role="x", pass_="fprop", **words)
+    refused("role and pass_ need recipe", role="x")
     refused("recipe needs role and pass_", recipe="ufp4")
-    refused("fprop takes x and w", recipe="ufp4", role="dy", pass_="fprop")
+    refused("fprop reads x and w", recipe="ufp4", role="dy", pass_="fprop")
     refused("does not quantize", recipe="bf16", role="x", pass_="fprop")
     for recipe, key in (
         ("nvfp4-full", "bf16_layers"),
@@ -123,11 +123,16 @@ def test_rejects_combinations_in_the_words_of_the_model():
         ("mxfp4-rht", "signs"),
     ):
         for role, pass_ in (("w", "fprop"), ("dy", "wgrad")):
-            refused(f": {key} needs a whole model in training", recipe=recipe, elem=None, role=role, pass_=pass_)
+            refused(f": {key} applies to a whole model", recipe=recipe, elem=None, role=role, pass_=pass_)
     refused("the other axis", recipe="ufp4", role="x", pass_="fprop", axis="col")
     raises(ValueError, "give recipe with role and pass_, or elem", ufp4.quantize, X)
-    raises(ValueError, "e8m0 is rounded up or down", ufp4.cast, X, "e4m3", "up")
-    raises(ValueError, "this tensor has none", ufp4.quantize(X, elem="e2m1").dequantize, unrotate=True)
+    raises(ValueError, "round must be up or down with e8m0", ufp4.cast, X, "e4m3", "up")
+    raises(
+        ValueError,
+        "this tensor has no Hadamard transform to undo",
+        ufp4.quantize(X, elem="e2m1").dequantize,
+        unrotate=True,
+    )
 
 
 def test_rejects_recipes():
@@ -135,49 +140,51 @@ def test_rejects_recipes():
     for words, more in (
         ("unknown key 'x'", {"x": 1}),
         ("elem 'x' is unknown", {"elem": "x"}),
-        ("round: w enters fprop and dgrad", {"round": {"w": {"wgrad": "sr"}}}),
+        ("round: w is an operand of fprop and dgrad", {"round": {"w": {"wgrad": "sr"}}}),
         ("rht_mask must be 16 bits", {"rht_mask": "0x10000"}),
         ("built-in", {"name": "ufp4"}),
-        ("rht_mask goes with signs fixed", {"rht_mask": "1", "signs": "step"}),
+        ("rht_mask needs signs fixed", {"rht_mask": "1", "signs": "step"}),
         ("requantize must be true or false", {"requantize": 1}),
         ("requantize must be true or false", {"requantize": "true"}),
         ("bf16_layers: first", {"bf16_layers": {"first": "x"}}),
         ("bf16_passes", {"bf16_passes": "fprop"}),
         ("rht_mask must be 16 bits", {"rht_mask": "1_0"}),
-        ("rht_size goes with a transform; there is none without rht", {"rht_size": 32}),
-        ("rht_mask goes with a transform", {"rht_mask": "0x1234"}),
-        ("signs step goes with a transform", {"signs": "step"}),
+        ("rht_size has no effect without a transform", {"rht_size": 32}),
+        ("rht_mask has no effect without a transform", {"rht_mask": "0x1234"}),
+        ("signs step has no effect without a transform", {"signs": "step"}),
         ("block must be one of 16, 32", {"block": 24}),
-        ("block must be a whole number: 16, 32, 64, 128", {"block": 64.0}),
+        ("block must be one of the whole numbers 16, 32, 64, 128", {"block": 64.0}),
         ("rht_size must be one of", {"rht_size": True}),
         ("rht_mask must be 32 bits", {"rht_size": 32, "rht_mask": "0x100000000"}),
-        ("contract exact alone", {"block": 64, "accumulate": "fp32"}),
-        ("does not go with scale", {"block": 64, "scale": "nvfp4", "elem": "e2m1"}),
+        ("need contract exact", {"block": 64, "accumulate": "fp32"}),
+        ("does not work with scale", {"block": 64, "scale": "nvfp4", "elem": "e2m1"}),
         ("bf16_layers: first", {"bf16_layers": {"first": "\u0661%"}}),
         ("bf16_layers: last", {"bf16_layers": {"last": "0015%"}}),
         ("bf16_layers: last", {"bf16_layers": {"last": 1048577}}),
-        ("'.' at the start", {"name": "\ud800"}),
-        ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}),
+        ("may not start with '.'", {"name": "\ud800"}),
+        ("does not work with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}),
         ("name", {"name": "a b"}),
     ):
         raises(ValueError, words, ufp4.recipe, good | more)
     for words, name in (
-        ("a suffix is", "ufp4/rth=none"),
-        ("ufp4/sr=fprop: dy does not enter fprop", "ufp4/sr=fprop"),
+        ("a suffix must be", "ufp4/rth=none"),
+        ("ufp4/sr=fprop: this recipe rounds only dy stochastically, which is not an operand of fprop", "ufp4/sr=fprop"),
         ("no recipe is called 'x/rht=none'", "x/rht=none"),
-        ("quantizes nothing", "bf16/rht=none"),
+        ("does not quantize, so it takes no suffix", "bf16/rht=none"),
         ("no recipe is called", "ufp4/rht=\0"),
     ):
         raises(ValueError, words, ufp4.recipe, name)
     raises(ValueError, "built-in", ufp4.recipe, good | {"name": "ufp4/rht=none"})
-    raises(ValueError, "name: /sr=wgrad says something else", ufp4.recipe, good | {"name": "mine/sr=wgrad"})
+    raises(
+        ValueError, "name: its suffix /sr=wgrad contradicts the settings", ufp4.recipe, good | {"name": "mine/sr=wgrad"}
+    )
     for words, text in (
-        ("bad.json: the key 'elem' is there twice", '{"elem": "e1m2", "elem": "e2m1"}'),
-        ("bad.json: it is no object", "[]"),
+        ("bad.json: the key 'elem' is given twice", '{"elem": "e1m2", "elem": "e2m1"}'),
+        ("bad.json: a recipe must be a JSON object", "[]"),
         ("bad.json: Expecting", "{"),
         ("bad.json: elem is missing", "{}"),
-        ("bad.json: rht_mask must be a text", '{"elem": "e2m1", "rht": "integer", "rht_mask": 4660}'),
-        ("bad.json: the name ufp4 is a built-in", '{"name": "ufp4", "elem": "e2m1"}'),
+        ("bad.json: rht_mask must be a string", '{"elem": "e2m1", "rht": "integer", "rht_mask": 4660}'),
+        ("bad.json: the name ufp4 is that of a built-in", '{"name": "ufp4", "elem": "e2m1"}'),
         ("bad.json: 'utf-8' codec", "\udcff"),
     ):
         pathlib.Path("bad.json").write_text(text, errors="surrogateescape")
@@ -205,15 +212,20 @@ def test_rejects_operands_that_do_not_go_together():
     raises(ValueError, "a has rht off", ufp4.gemm, a, q(rht="on"))
     raises(ValueError, "they must be equal", ufp4.gemm, q(rht="on", rht_mask=1), q(rht="on"))
     raises(
-        ValueError, "exact does not go with scale fp32", ufp4.gemm, q(scale="fp32"), q(scale="fp32"), accumulate="exact"
+        ValueError,
+        "exact does not work with scale fp32",
+        ufp4.gemm,
+        q(scale="fp32"),
+        q(scale="fp32"),
+        accumulate="exact",
     )
-    raises(ValueError, "go with contract exact alone", ufp4.gemm, a, a, accumulate="fp32", out="i64")
-    raises(ValueError, "takes no C, and no alpha but 1", ufp4.gemm, a, a, alpha=2, out="i64")
+    raises(ValueError, "need contract exact", ufp4.gemm, a, a, accumulate="fp32", out="i64")
+    raises(ValueError, "leave out C, and set alpha to 1", ufp4.gemm, a, a, alpha=2, out="i64")
     for alpha in (1e40, 1e-60, 10**400, -(10**400), fractions.Fraction(1, 10**400), np.longdouble("1e39")):
         raises(ValueError, "FP32's range", ufp4.gemm, a, a, alpha=alpha)
     for alpha in ("1", None, True, 1j, np.ones(2)):
         raises(TypeError, "alpha must be a number, not ", ufp4.gemm, a, a, alpha=alpha)
-    raises(ValueError, "c is 4 x 5; D is 4 x 4", ufp4.gemm, a, a, c=np.zeros((4, 5), np.float32))
+    raises(ValueError, "c is 4 x 5; it must have the size of D, 4 x 4", ufp4.gemm, a, a, c=np.zeros((4, 5), np.float32))
     raises(ValueError, "c is of type float64", ufp4.gemm, a, a, c=np.zeros((4, 4)))
     raises(ValueError, "Fortran order", ufp4.gemm, a, a, c=np.zeros((4, 4), np.float32, order="F"))
     raises(ValueError, "accumulate_in is of type int32", ufp4.gemm, a, a, accumulate_in=np.zeros((4, 4), np.int32))
@@ -300,14 +312,14 @@ def test_rejects_files_that_are_none():
     data = q.to_safetensors()
     path = pathlib.Path("Q.safetensors")
     for words, bad in (
-        ("header does not fit", b""),
-        ("header does not fit", data[:100]),
+        ("header is longer than the file", b""),
+        ("header is longer than the file", data[:100]),
         ("offsets", data[:-1]),
-        ("no JSON object", b"\2" + bytes(7) + b"[]"),
+        ("not a JSON object", b"\2" + bytes(7) + b"[]"),
         ("elem 'e9m9' is unknown", data.replace(b'"e2m1"', b'"e9m9"')),
-        ("is over 15", data.replace(data[-136:-8], b"\x20" * 128)),
+        ("a code is greater than 15", data.replace(data[-136:-8], b"\x20" * 128)),
         ("metadata rows", data.replace(b'"rows":"4"', b'"rows":"x"')),
-        ("do not go together", data.replace(b'"rows":"4"', b'"rows":"5"')),
+        ("do not match scales of", data.replace(b'"rows":"4"', b'"rows":"5"')),
     ):
         path.write_bytes(bad)
         raises(ValueError, words, ufp4.Quantized.from_safetensors, path)
@@ -328,7 +340,12 @@ def test_one_column_has_a_nibble_of_padding():
     codes = bytes(code | 0xA0 for code in data[-8:-4])
     padded = data[:-8] + codes + data[-4:]
     check_equal(ufp4.Quantized.from_safetensors(padded).to_safetensors(packed=True), data, "the padding is ignored")
-    raises(ValueError, "is over 15", ufp4.Quantized.from_safetensors, padded.replace(b'"cols":"1"', b'"colx":"1"'))
+    raises(
+        ValueError,
+        "a code is greater than 15",
+        ufp4.Quantized.from_safetensors,
+        padded.replace(b'"cols":"1"', b'"colx":"1"'),
+    )
 
 
 def test_rejects_files_whose_tensors_overlap_or_leave_bytes():
@@ -340,9 +357,9 @@ def test_rejects_files_whose_tensors_overlap_or_leave_bytes():
         data.replace(b"[128,136]", b"[120,128]"),
         data.replace(b"[128,136]", b"[136,128]"),
     ):
-        raises(ValueError, "one behind the other", ufp4.Quantized.from_safetensors, bad)
+        raises(ValueError, "without gaps or overlaps", ufp4.Quantized.from_safetensors, bad)
     twice = data.replace(b'{"dtype":"U8","shape":[4,2]', b'{"dtype":"U8","dtype":"U8"', 1)
-    raises(ValueError, "no JSON object", ufp4.Quantized.from_safetensors, twice)
+    raises(ValueError, "not a JSON object", ufp4.Quantized.from_safetensors, twice)
 
 
 def test_bytes_of_any_shape_are_read():
@@ -364,7 +381,7 @@ def test_a_file_keeps_its_mode_and_a_device_stays():
     q.to_safetensors(path)
     check_equal(path.stat().st_mode & 0o777, 0o640, "mode")
     for other in ("/dev/null", ".", ""):
-        raises(OSError, "no regular file", q.to_safetensors, other)
+        raises(OSError, "not a regular file", q.to_safetensors, other)
     check(pathlib.Path("/dev/null").is_char_device(), "the device")
 
 
@@ -447,7 +464,7 @@ def test_memory_does_not_leak():
         again = ufp4.Quantized.from_safetensors(q.to_safetensors())
         ufp4.gemm(q, again, threads=1)
         q.dequantize()
-        raises(ValueError, "does not go", ufp4.quantize, x, elem="e1m2", scale="e8m0", scale_round="rne")
+        raises(ValueError, "does not work", ufp4.quantize, x, elem="e1m2", scale="e8m0", scale_round="rne")
 
     for _ in range(5):
         use()

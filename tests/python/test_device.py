@@ -54,7 +54,7 @@ def test_rejects_copies_of_a_device():
     with ufp4.Device("model") as device:
         for make in (copy.copy, copy.deepcopy, pickle.dumps):
             raises(TypeError, "neither copied nor pickled", make, device)
-        raises(TypeError, "backend must be a text", ufp4.Device, 5)
+        raises(TypeError, "backend must be a str", ufp4.Device, 5)
         raises(ValueError, "zero byte", ufp4.Device, "model\0x")
         raises(ValueError, "trace 'a\\x00b' holds a zero byte", ufp4.Device, "model", trace="a\0b")
         same(device.gemm(a, b)[0], ufp4.gemm(a, b), "D")
@@ -96,12 +96,17 @@ def test_rejects_what_the_library_refuses():
     with ufp4.Device("model") as device:
         raises(ValueError, "they must be equal", device.gemm, a, ufp4.quantize(gaussian(3, 16), elem="e1m2", rht="on"))
         raises(
-            ValueError, "dy is 4 x 4; Y is 20 x 33", device.linear, gaussian(20, 40), gaussian(33, 40), gaussian(4, 4)
+            ValueError,
+            "dy is 4 x 4; it must have the size of Y, 20 x 33",
+            device.linear,
+            gaussian(20, 40),
+            gaussian(33, 40),
+            gaussian(4, 4),
         )
-        raises(ValueError, "the last sizes must be equal", device.linear, gaussian(20, 40), gaussian(33, 41))
+        raises(ValueError, "their columns must be equal in number", device.linear, gaussian(20, 40), gaussian(33, 41))
         raises(
             ValueError,
-            "bf16_layers needs a whole model",
+            "bf16_layers applies to a whole model",
             device.linear,
             gaussian(4, 4),
             gaussian(4, 4),
@@ -126,21 +131,21 @@ def test_rejects_options_that_a_backend_does_not_use():
             kind = "a core" if option in CORE else "a simulated core"
             raises(
                 ValueError,
-                f"{option} is of {kind}, and backend {backend} is none; take backend rtl",
+                f"{option} needs {kind}, which backend {backend} is not; use backend rtl",
                 ufp4.Device,
                 backend,
                 **{option: value},
             )
     raises(
         ValueError,
-        "trace is of the core's signals, and backend tlm has none; take backend rtl",
+        "trace writes the core's signals, and backend tlm has none; use backend rtl",
         ufp4.Device,
         "tlm",
         trace="y.fst",
     )
     for backend in ("systemc", "systemc:timed"):
-        raises(ValueError, f"{backend}: it has no waveforms", ufp4.Device, backend, trace="y.fst")
-        raises(ValueError, f"{backend}: it has no random back-pressure", ufp4.Device, backend, stall=1)
+        raises(ValueError, f"{backend} does not support waveforms", ufp4.Device, backend, trace="y.fst")
+        raises(ValueError, f"{backend} does not support random back-pressure", ufp4.Device, backend, stall=1)
     raises(ValueError, "no backend is called 'x'", ufp4.Device, "x", trace="y.fst")
     raises(RuntimeError, "cannot open /nowhere", ufp4.Device, "mmio:/nowhere", config="small", max_cycles=9)
     check(not os.path.exists("y.fst"), "waveforms")

@@ -172,9 +172,9 @@ def test_folders_are_drawn():
             check((folder / "report.html").read_text().count("<svg") >= 3, "pictures")
             (folder / "report.html").unlink()
     shutil.copy("serial/explore.json", "same/explore.json")
-    raises(ValueError, "there are train.json and explore.json in it; name one of them", report.draw, "same")
+    raises(ValueError, "it has train.json and explore.json; name one of them", report.draw, "same")
     pathlib.Path("empty").mkdir()
-    raises(ValueError, "none of train.json, explore.json, ppa.json in it", report.draw, "empty")
+    raises(ValueError, "it has none of train.json, explore.json, ppa.json", report.draw, "empty")
 
 
 OWN = "recipe,seed,held_loss\n" + "".join(
@@ -273,18 +273,18 @@ def test_losses_of_a_training_are_read():
 @slow
 def test_rejects_files_that_are_none():
     for text, words in (
-        ("recipe,seed\na,1\n", "there is no column held_loss"),
-        ("recipe,seed,held_loss\n", "there is no held_loss in it"),
-        ("recipe,seed,held_loss\na,1,2\na,1,3\n", "line 3: a of seed 1 is there twice"),
+        ("recipe,seed\na,1\n", "column held_loss is missing"),
+        ("recipe,seed,held_loss\n", "it has no held_loss"),
+        ("recipe,seed,held_loss\na,1,2\na,1,3\n", "line 3: a of seed 1 appears twice"),
         (
             "recipe,seed,held_loss\nbf16,1,2\nb,2,3\nb,3,3\n",
-            "bad.csv: losses: no seed is there of every recipe: bf16 lacks 2, 3; b lacks 1\n",
+            "bad.csv: losses: no seed was run with every recipe: bf16 lacks 2, 3; b lacks 1\n",
         ),
         ("recipe,seed,held_loss\na,1,2\na,2,abc\n", "bad.csv, line 3: held_loss is 'abc', not a number\n"),
-        ("recipe,held_loss,seed\na,2\n", "bad.csv, line 2: there is no seed\n"),
+        ("recipe,held_loss,seed\na,2\n", "bad.csv, line 2: seed is missing\n"),
         (
             "recipe,seed,held_loss\nmine,1,2\nbb,1,2\n",
-            "bad.csv: there is neither bf16 nor fp32 in it: --base RECIPE says",
+            "bad.csv: it has neither bf16 nor fp32; choose with --base RECIPE",
         ),
         (f"recipe,seed,held_loss\n{'a' * 140000},1,2\n", "bad.csv is not a CSV file in UTF-8: Error: field larger"),
         ("recipe,seed,held_loss\n\udcff,1,2\n", "bad.csv is not a CSV file in UTF-8: UnicodeDecodeError"),
@@ -354,7 +354,7 @@ def test_losses_of_several_steps_are_those_of_the_last_that_all_have():
     pathlib.Path("losses.csv").write_text("\n".join(lines) + "\n")
     check_equal(report.read_losses("losses.csv"), {"bf16": {"0": 1.5}, "ufp4": {"0": 1.6}}, "losses")
     pathlib.Path("losses.csv").write_text("\n".join([*lines[:2], lines[3], lines[-1]]) + "\n")
-    raises(ValueError, "no step whose held_loss all runs have", report.read_losses, "losses.csv")
+    raises(ValueError, "no step for which all runs have a held_loss", report.read_losses, "losses.csv")
 
 
 def test_rejects_losses_of_a_training_that_are_none():
@@ -392,7 +392,7 @@ def test_says_what_is_missing():
     done = call("own.csv", env={**os.environ, "PYTHONPATH": f"without:{os.environ.get('PYTHONPATH', '')}"})
     check_equal(
         (done.returncode, done.stderr),
-        (3, "ufp4.report: No module named 'matplotlib'; pip install 'ufp4[report]' brings it\n"),
+        (3, "ufp4.report: No module named 'matplotlib'; pip install 'ufp4[report]' installs it\n"),
         "message",
     )
 
@@ -453,10 +453,10 @@ def test_what_rounding_did_is_printed_and_drawn():
 
 def test_what_no_watch_wrote_is_refused():
     for text, words in (
-        ("", "there is no record in it"),
-        ("{}\n", "line 1 is no record of ufp4.torch.Watch"),
-        (json.dumps(watched_records()[0]) + "\n{", "line 2 is no record"),
-        (json.dumps({**watched_records()[0], "zeros": "0"}), "'0' is no number"),
+        ("", "it holds no record"),
+        ("{}\n", "line 1 is not a record of ufp4.torch.Watch"),
+        (json.dumps(watched_records()[0]) + "\n{", "line 2 is not a record"),
+        (json.dumps({**watched_records()[0], "zeros": "0"}), "'0' is not a number"),
     ):
         pathlib.Path("bad.jsonl").write_text(text)
         bad = call("bad.jsonl")

@@ -38,7 +38,7 @@ def test_exploration_page_has_the_same_numbers():
 
 def asked_for(*bandwidths):
     """Returns the page of a recorded exploration on a bus of 8 bytes a cycle, whose first cases asked for these
-    bandwidths; those above the bus have a note."""
+    bandwidths; those more than the bus have a note."""
     measured, _ = fixture("serial")
     rows = _explore.read(FIXTURES / "serial.explore.csv")
     wide = [case for case in _explore.cases(measured, rows) if case.config == "small" and case.bytes_per_cycle == 8]
@@ -49,7 +49,7 @@ def asked_for(*bandwidths):
             if about["config"] == "small" and about["bytes_per_cycle"] == 8 and about["tokens"] == case.tokens
         )["mem_bandwidth"] = bandwidth
         for row in case.rows:
-            row["reason"] = "above the bus" if bandwidth > 8 else ""
+            row["reason"] = "more than the bus" if bandwidth > 8 else ""
     return re.sub(r"<svg.*?</svg>", "", _explore.html(measured, rows), flags=re.S)
 
 
@@ -62,7 +62,7 @@ def test_a_bandwidth_above_the_bus_has_its_figures_and_what_was_asked():
     ]
     check(
         len(found) == 2
-        and all("above the bus" in row and "1000 (bus 8)" in row.splitlines()[-2] for row in found)
+        and all("more than the bus" in row and "1000 (bus 8)" in row.splitlines()[-2] for row in found)
         and "151,260" in found[0]
         and "45.7" in found[0],
         f"{found}",
@@ -346,13 +346,13 @@ def test_rejects_rows_of_an_exploration_that_are_cut():
     steps = [i for i, line in enumerate(lines) if line.startswith("s,step,")]
     last, end = len(lines) + 1, lines[-1]
     for text, words in (
-        ("", ": there is no column layer\n"),
-        (first, ": there is no step in it\n"),
-        (first.rstrip(), ": there is no step in it\n"),
+        ("", ": column layer is missing\n"),
+        (first, ": it has no step\n"),
+        (first.rstrip(), ": it has no step\n"),
         (whole[:-1], f", line {last}: it is cut off\n"),
-        (whole[:-2], f", line {last}: there is no reason\n"),
-        (whole[: -len(end)] + end[: len("s,step,all,u")], f", line {last}: there is no config\n"),
-        (whole[: -len(end)] + end[:3], f", line {last}: there is no pass\n"),
+        (whole[:-2], f", line {last}: reason is missing\n"),
+        (whole[: -len(end)] + end[: len("s,step,all,u")], f", line {last}: config is missing\n"),
+        (whole[: -len(end)] + end[:3], f", line {last}: pass is missing\n"),
         (whole[: -len(end)], f", line {last - 1}: it ends after 7 of 8 cases\n"),
         ("".join([first, *lines[: steps[1] + 1]]), f", line {steps[1] + 2}: it ends after 2 of 8 cases\n"),
         (
@@ -360,7 +360,7 @@ def test_rejects_rows_of_an_exploration_that_are_cut():
             f", line {last - 1}: it ends after 7 of 8 cases\n",
         ),
         (whole + lines[0], f", line {last + 1}: it ends after 8 of 9 cases\n"),
-        (first.replace("cycles,", ""), ": there is no column cycles\n"),
+        (first.replace("cycles,", ""), ": column cycles is missing\n"),
         (whole.replace(",905,0,", ",9o5,0,", 1), ", line 2: cycles is '9o5', not a number\n"),
         (whole.replace(",small,6,", ",small,,", 1), ", line 2: count is '', not a whole number\n"),
         (whole.replace("\n", ",1\n").replace(",1\n", "\n", 1), ", line 2: it has more columns than the first line\n"),

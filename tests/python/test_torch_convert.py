@@ -112,7 +112,7 @@ def test_bf16_layers_are_those_of_the_trainer():
         copy.deepcopy(one).to_dict() | {"name": "nvfp4"}, ufp4.recipe("nvfp4").to_dict(), "the recipe of a layer"
     )
     layers = nn.ModuleList([nn.Linear(4, 4)])
-    raises(ValueError, "bf16_layers needs blocks", ut.convert, layers, "nvfp4-full")
+    raises(ValueError, "bf16_layers needs the argument blocks", ut.convert, layers, "nvfp4-full")
     raises(ValueError, "must be modules of the model", ut.convert, layers, "nvfp4-full", blocks=[nn.Linear(4, 4)])
     raises(ValueError, "must be modules of the model", ut.convert, layers, "nvfp4-full", blocks=[])
     raises(ValueError, "names fc1; no linear layer", ut.convert, layers, own, blocks=layers)
@@ -184,7 +184,7 @@ def test_convert_rejects_widths_that_a_transform_does_not_divide():
     nn = torch.nn
     recipe = {"name": "wide", "elem": "e1m2", "rht": "integer", "rht_size": 32}
     for sizes, words in (
-        ((100, 64), "1: recipe wide transforms 32 points along 100 inputs"),
+        ((100, 64), "1: the transform of 32 points of recipe wide does not divide 100, the number of inputs"),
         ((64, 100), "along 100 outputs, which must be a multiple"),
     ):
         model = nn.Sequential(nn.Linear(32, 64), nn.Linear(*sizes))
@@ -197,14 +197,15 @@ def test_convert_rejects_widths_that_a_transform_does_not_divide():
     check_equal(tuple(inference(torch.ones(32, 64)).shape), (32, 100), "inference has no DGRAD")
     raises(
         ValueError,
-        "layer 0: recipe wide transforms 32 points along 100 outputs",
+        "layer 0: the transform of 32 points of recipe wide does not divide 100, the number of outputs",
         inference,
         torch.ones(32, 64, requires_grad=True),
     )
     layer = ut.convert(nn.Linear(64, 32), recipe)
     raises(
         ValueError,
-        "layer 0: recipe wide transforms 32 points along 33 tokens, which must be a multiple",
+        "layer 0: the transform of 32 points of recipe wide does not divide 33, the number of tokens, which must be "
+        "a multiple",
         layer,
         torch.ones(33, 64),
     )

@@ -359,7 +359,7 @@ def test_compiled_capturable_layers_have_the_same_bits():
 def test_rejects_what_cannot_be_capturable():
     x, _, dy = tensors()
     model = ut.convert(torch.nn.Sequential(torch.nn.Linear(50, 35)), "ufp4")
-    raises(ValueError, "a layer is on cpu; graphs are of a GPU", ut.capturable, model)
+    raises(ValueError, "a layer is on cpu, but CUDA graphs need a GPU", ut.capturable, model)
     from torch.utils.checkpoint import checkpoint
 
     with stand_in():
@@ -380,7 +380,7 @@ def test_rejects_what_cannot_be_capturable():
         layer = ut.Linear(50, 35, recipe=DRAWN[2])
         ut.capturable(layer)
         with stand_in(captured=True):
-            raises(RuntimeError, "requantize undoes drawn signs on the host", layer, x)
+            raises(RuntimeError, "requantize undoes signs of a step on the host", layer, x)
 
 
 def test_graphed_callables_are_models_that_hold_layers():
@@ -399,7 +399,7 @@ def test_rejects_opening_a_gpu_in_a_capture():
     x, w, _ = tensors()
     gpu._open.pop(0, None)
     with torch.no_grad(), stand_in(captured=True):
-        raises(RuntimeError, "GPU 0 is not open, and a stream that is captured cannot open it", ut.linear, x, w)
+        raises(RuntimeError, "GPU 0 is not open, and cannot be opened while a stream is captured", ut.linear, x, w)
 
 
 def test_rejects_what_the_library_does_not_have():

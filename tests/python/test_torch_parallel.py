@@ -166,7 +166,7 @@ def test_rejects_ranks_that_are_none():
     raises(ValueError, "rank 65536 is out of range", ut.linear, x, w, rank=65536)
     raises(ValueError, "rank -1 is out of range", ut.Linear, 4, 4, rank=-1)
     raises(ValueError, "rank 70000 is out of range", ut.convert, torch.nn.Linear(4, 4), rank=70000)
-    raises(ValueError, "beside a rank it goes to 2^32", ut.linear, x, w, rank=1, step=2**32)
+    raises(ValueError, "with a rank, step must be below 2^32", ut.linear, x, w, rank=1, step=2**32)
     layer = ut.Linear(50, 4, rank=1)
     layer.ids[0] = 2**32
     raises(ValueError, "step 4294967296 of rank 1", layer, x)
@@ -178,7 +178,7 @@ def test_rejects_tensor_parallel():
     torch.distributed.init_process_group("gloo", init_method=f"file://{pathlib.Path.cwd()}/alone", rank=0, world_size=1)
     mesh = torch.distributed.init_device_mesh("cpu", (1,))
     layer = parallelize_module(torch.nn.Sequential(ut.Linear(16, 16)), mesh, {"0": ColwiseParallel()})
-    raises(ValueError, "is a DTensor, of tensor parallel: ufp4 computes whole layers", layer, torch.ones(2, 16))
+    raises(ValueError, "is a DTensor of tensor parallelism, but ufp4 needs whole layers", layer, torch.ones(2, 16))
     torch.distributed.destroy_process_group()
 
 

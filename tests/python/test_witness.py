@@ -152,7 +152,7 @@ def test_any_shape_type_and_order_is_taken_or_refused():
         try:
             want = ufp4.quantize(x, **options)
         except ValueError as error:
-            hypothesis.assume("does not go with" not in str(error))
+            hypothesis.assume("does not work with" not in str(error))
             raise
         shown = look(x, view)
         try:

@@ -24,7 +24,7 @@ def demand_array(array, what, dimensions=2):
     if array.ndim != dimensions:
         raise ValueError(f"{what} has {array.ndim} dimensions; it must have {dimensions}")
     if array.size == 0:
-        raise ValueError(f"{what} is {' x '.join(map(str, array.shape))}: an empty tensor")
+        raise ValueError(f"{what} is {' x '.join(map(str, array.shape))}; it must not be empty")
 
 
 def floats(array, what):
@@ -33,7 +33,7 @@ def floats(array, what):
         return array
     if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):
         raise ValueError(
-            f"{what} is of type {array.dtype}; float32, bfloat16 (ml_dtypes), float16 and float64 are possible"
+            f"{what} is of type {array.dtype}; float32, bfloat16 (ml_dtypes), float16 or float64 is needed"
         )
     with np.errstate(all="ignore"):
         return array.astype(FLOAT32)
@@ -52,7 +52,7 @@ def rows_of(array, what):
         ):
             return view, transposed
     if address(array) % size:
-        raise ValueError(f"{what} is misaligned: its address is no multiple of {size} bytes; pass .copy() of it")
+        raise ValueError(f"{what} is misaligned: its address is not a multiple of {size} bytes; pass .copy() of it")
     raise ValueError(f"{what} is not contiguous (strides {array.strides}); pass numpy.ascontiguousarray of it")
 
 
@@ -69,7 +69,9 @@ def plain(array, shape, dtype, what):
     """Returns an array of that shape and type with contiguous rows, and their distance in elements."""
     demand_array(array, what)
     if array.shape != shape:
-        raise ValueError(f"{what} is {array.shape[0]} x {array.shape[1]}; D is {shape[0]} x {shape[1]}")
+        raise ValueError(
+            f"{what} is {array.shape[0]} x {array.shape[1]}; it must have the size of D, {shape[0]} x {shape[1]}"
+        )
     if array.dtype != dtype:
         raise ValueError(f"{what} is of type {array.dtype}; it must be {dtype}")
     kept, transposed = rows_of(array, what)

@@ -143,7 +143,9 @@ def _driver():
     for name, struct in STRUCTS.items():
         there = library.driver_struct_bytes(f"ufp4_{name}_t".encode())
         if there != ctypes.sizeof(struct):
-            raise ImportError(f"{path}: ufp4_{name}_t has {there} bytes; this package knows {ctypes.sizeof(struct)}")
+            raise ImportError(
+                f"{path}: ufp4_{name}_t has {there} bytes; this package knows {ctypes.sizeof(struct)}; rebuild it"
+            )
     return _library.bind(library, FUNCTIONS)
 
 
@@ -152,11 +154,11 @@ def _refuse_unused(backend, given):
         if given[name] != DEFAULTS[name]:
             what = "a core" if name in CORE else "a simulated core"
             why = (
-                f"{what}, and backend {backend} is none"
+                f"needs {what}, which backend {backend} is not"
                 if backend != "tlm"
-                else "the core's signals, and backend tlm has none"
+                else "writes the core's signals, and backend tlm has none"
             )
-            raise ValueError(f"{name} is of {why}; take backend rtl")
+            raise ValueError(f"{name} {why}; use backend rtl")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -371,9 +373,11 @@ class Device:
     @staticmethod
     def _check_shapes(x, w, dy):
         if x.cols != w.cols:
-            raise ValueError(f"x is {x.rows} x {x.cols}, w is {w.rows} x {w.cols}; the last sizes must be equal")
+            raise ValueError(
+                f"x is {x.rows} x {x.cols}, w is {w.rows} x {w.cols}; their columns must be equal in number"
+            )
         if dy is not None and (dy.rows, dy.cols) != (x.rows, w.rows):
-            raise ValueError(f"dy is {dy.rows} x {dy.cols}; Y is {x.rows} x {w.rows}")
+            raise ValueError(f"dy is {dy.rows} x {dy.cols}; it must have the size of Y, {x.rows} x {w.rows}")
 
     def _run(self, handle, shape, matrices, step):
         y, stats = np.empty((shape.tokens, shape.cout), np.float32), [_Stats() for _ in range(3)]

@@ -71,7 +71,7 @@ def write(q, path, packed):
 def _write_beside(path, parts):
     there = path.stat() if path.exists() else None
     if there and not stat.S_ISREG(there.st_mode):
-        raise OSError(errno.EINVAL, "it is there already, and is no regular file")
+        raise OSError(errno.EINVAL, "it already exists and is not a regular file")
     beside = path.with_name(f".ufp4-{secrets.token_hex(8)}.tmp")
     try:
         with open(beside, "xb") as file:
@@ -91,23 +91,23 @@ def _write_beside(path, parts):
 def _header(data):
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(len(data) - 8, HEADER_LIMIT):
-        raise ValueError("not a safetensors file: its header does not fit")
+        raise ValueError("not a safetensors file: its header is longer than the file")
     try:
         header = json.loads(bytes(data[8 : 8 + size]).decode(), object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
-        raise ValueError("not a safetensors file: its header is no JSON object")
+        raise ValueError("not a safetensors file: its header is not a JSON object")
     metadata = header.get("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise ValueError("not a safetensors file: its metadata is no object of texts")
+        raise ValueError("not a safetensors file: its metadata is not an object of strings")
     _check_places(header, len(data) - 8 - size)
     return header, metadata, data[8 + size :]
 
 
 def _unique(pairs):
     if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key twice")
+        raise ValueError("a key is given twice")
     return dict(pairs)
 
 
@@ -127,8 +127,8 @@ def _check_places(header, size):
         at = end if begin == at <= end else -1
     if at != size:
         raise ValueError(
-            f"not a safetensors file: the offsets of its tensors do not cover its {size} bytes of data one behind the "
-            "other"
+            f"not a safetensors file: the offsets of its tensors do not cover its {size} bytes of data without "
+            "gaps or overlaps"
         )
 
 
@@ -141,14 +141,14 @@ def _tensor(header, body, name, accepted):
     if dtype not in accepted:
         raise ValueError(f"{name}: its element type is {dtype}; {' or '.join(accepted)} is needed")
     if not _are_numbers(shape) or 0 in shape:
-        raise ValueError(f"{name}: a tensor of two dimensions, not empty, is needed")
+        raise ValueError(f"{name}: it must have two dimensions and not be empty")
     rows, cols = shape
     if dtype == "F4" and cols % 2:
-        raise ValueError(f"{name}: elements of type F4 are even in number a row; these are {cols}")
+        raise ValueError(f"{name}: type F4 needs an even number of columns; here it is {cols}")
     width = {"F4": cols // 2, "F32": 4 * cols}.get(dtype, cols)
     begin, end = offsets
     if end - begin != rows * width:
-        raise ValueError(f"{name}: its offsets {begin} and {end} are not those of {rows} x {cols} in {len(body)} bytes")
+        raise ValueError(f"{name}: its offsets {begin} and {end} do not match {rows} x {cols} in {len(body)} bytes")
     array = np.frombuffer(body, np.uint8, rows * width, begin).reshape(rows, width)
     return dtype, array.copy().view("<f4").astype(np.float32, copy=False) if dtype == "F32" else array
 
@@ -182,8 +182,8 @@ def _how(metadata):
         points = _number(metadata, "rht_size", 16, 64, 16)
     if not rht or (rht[2] and int(rht[2], 16) >> points):
         raise ValueError(
-            f"metadata rht is '{metadata['rht']}'; it must be none, a mask of 16 bits in hex (as many as rht_size "
-            "says), or bf16: and such a mask"
+            f"metadata rht is '{metadata['rht']}'; it must be none, a mask in hex of rht_size bits (16 by "
+            "default), or bf16: followed by such a mask"
         )
     how.rht_mask = s.RHT_MASK
     if rht[2]:
@@ -211,7 +211,7 @@ def _tensor_scale(metadata, scale):
     value = c.float32(decimal.Decimal(text)) if DECIMAL.fullmatch(text) else math.nan
     if not 0 < value <= FLOAT.max or (scale != "nvfp4" and value != 1):
         raise ValueError(
-            f"metadata tensor_scale is '{text}'; it must be a finite number above 0, and 1 with all scales but nvfp4"
+            f"metadata tensor_scale is '{text}'; it must be a finite number above 0, and 1 unless scale is nvfp4"
         )
     return value
 
@@ -241,8 +241,8 @@ def _layout(metadata, how, dtype, codes, scales):
         or _number(metadata, "rows", 1, 2**62, rows) != rows
     ):
         raise ValueError(
-            f"codes {rows} x {width} and scales {scales.shape[0]} x {blocks} do not go together; "
-            f"codes are [rows][cols], or packed [rows][ceil(cols/2)], scales [rows][ceil(cols/{block})]"
+            f"codes of {rows} x {width} do not match scales of {scales.shape[0]} x {blocks}; "
+            f"codes are [rows][cols], or packed [rows][ceil(cols/2)], and scales [rows][ceil(cols/{block})]"
         )
     return cols, stored, packed
 
@@ -271,7 +271,8 @@ def _fill_codes(q, codes, stored, packed):
         return
     if np.any(codes > 15):
         raise ValueError(
-            "a byte of codes is over 15, and they are one per byte; if two are packed in each, metadata cols is missing"
+            "a code is greater than 15, although there is one code per byte; if two are packed in each byte, metadata "
+            "cols is missing"
         )
     to[...] = codes[:, 0::2]
     to[:, : stored // 2] |= codes[:, 1::2] << 4

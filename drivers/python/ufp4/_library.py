@@ -246,7 +246,7 @@ def fail(status, message=None):
 def text(value, what, errors="replace"):
     """Encodes a word for the C library."""
     if not isinstance(value, str):
-        raise TypeError(f"{what} must be a text, not {type(value).__name__}")
+        raise TypeError(f"{what} must be a str, not {type(value).__name__}")
     if "\0" in value:
         raise ValueError(f"{what} {value!r} holds a zero byte")
     return value.encode(errors=errors)
@@ -255,11 +255,11 @@ def text(value, what, errors="replace"):
 def index_of(value, names, what):
     """Returns the number of a word; ValueError lists the legal words."""
     if not isinstance(value, str):
-        raise TypeError(f"{what} must be a text, one of {', '.join(names)}, not {type(value).__name__}")
+        raise TypeError(f"{what} must be a str, one of {', '.join(names)}, not {type(value).__name__}")
     try:
         return names.index(value)
     except ValueError:
-        raise ValueError(f"{what} {value!r} is unknown; it is one of {', '.join(names)}") from None
+        raise ValueError(f"{what} {value!r} is unknown; it must be one of {', '.join(names)}") from None
 
 
 def float32(exact):
@@ -291,5 +291,5 @@ def whole(value, low, high, what):
         raise TypeError(f"{what} must be an integer, not {type(value).__name__}")
     value = value.__index__()
     if not low <= value <= high:
-        raise ValueError(f"{what} {value} is out of range; it goes from {low} to {high}")
+        raise ValueError(f"{what} {value} is out of range; it must be from {low} to {high}")
     return value

@@ -27,7 +27,7 @@ def cast(x: np.ndarray, to: str, round: str | None = None) -> np.ndarray:
     number = c.index_of(to, CASTS, "to")
     round = ("down" if to == "e8m0" else "rne") if round is None else round
     if (to == "e8m0") == (c.index_of(round, CAST_ROUNDS, "round") == 0):
-        raise ValueError("round: e8m0 is rounded up or down, all other formats rne")
+        raise ValueError("round must be up or down with e8m0, and rne with all other formats")
     matrix, kept, transposed = a.matrix(x, "x")
     out = np.empty(kept.shape, np.uint8)
     status = c.lib.cast(byref(matrix), number + (round == "up"), a.address(out))

@@ -153,7 +153,7 @@ class Quantized:
         """
         o = self._operand
         if unrotate and self._how.rht == 0:
-            raise ValueError("unrotate undoes a transform; this tensor has none")
+            raise ValueError("unrotate: this tensor has no Hadamard transform to undo")
         cols = o.cols if self._how.rht == 0 else o.blocks * 16
         out = np.empty((o.rows, cols), np.float32)
         status = c.lib.dequantize(byref(o), cols, a.address(out), cols)
@@ -282,12 +282,12 @@ def options(
     if recipe is not None:
         how = _recipe_how(recipe, role, pass_, words)
     elif role is not None or pass_ is not None:
-        raise ValueError("role and pass_ go with recipe")
+        raise ValueError("role and pass_ need recipe")
     elif words["elem"] is None:
         raise ValueError("give recipe with role and pass_, or elem")
     _fill(how, words, recipe is not None)
     if rht_size is not None and how.rht == 0:
-        raise ValueError("rht_size gives the points of a transform; there is none without rht")
+        raise ValueError("rht_size sets the points of a transform, but rht is off")
     if rht_size is not None and rht_size != (how.rht_size or 16):
         how.rht_size = c.whole(rht_size, 1, 2**15 - 1, "rht_size")
         how.rht_mask = 0
@@ -295,7 +295,7 @@ def options(
         how.rht_mask = c.lib.default_mask(how.rht_size or 16)
     if rht_mask is not None:
         if how.rht == 0:
-            raise ValueError("rht_mask gives the signs of a transform; there is none without rht")
+            raise ValueError("rht_mask sets the signs of a transform, but rht is off")
         how.rht_mask = c.whole(rht_mask, 0, 2 ** (how.rht_size or 16) - 1, "rht_mask")
     how.seed = c.whole(seed, 0, 2**64 - 1, "seed")
     if tensor_id is not None:
@@ -322,21 +322,21 @@ DOWN, E8M0, RHT_BF16 = s.SCALE_ROUNDS.index("down"), s.SCALES.index("e8m0"), RHT
 def _recipe_how(recipe, role, pass_, words):
     """Returns the recipe's settings for one copy; a given axis must be the recipe's."""
     if role is None or pass_ is None:
-        raise ValueError("recipe needs role and pass_ beside it")
+        raise ValueError("recipe needs role and pass_")
     made = _recipe.recipe(recipe)
     key = c.lib.recipe_model_key(byref(made._struct))
     if key is not None:
-        raise ValueError(f"recipe {made.name}: {key.decode()} needs a whole model in training")
+        raise ValueError(f"recipe {made.name}: {key.decode()} applies to a whole model")
     role, pass_ = c.index_of(role, _recipe.ROLES, "role"), c.index_of(pass_, _recipe.PASSES, "pass_")
     axis = _recipe.axis_in_pass(role, pass_)
     if axis is None:
-        raise ValueError("role and pass_: fprop takes x and w, dgrad dy and w, wgrad dy and x")
+        raise ValueError("role is not an operand of pass_: fprop reads x and w, dgrad dy and w, wgrad dy and x")
     if not made.quantized or not made.quantizes(_recipe.PASSES[pass_]):
         raise ValueError(f"recipe {made.name} does not quantize" + (" this pass" if made.quantized else ""))
     if made._struct.requantize and role != 2 and pass_ != 0:
-        raise ValueError(f"recipe {made.name} makes this copy from FPROP's (requantize)")
+        raise ValueError(f"recipe {made.name} makes this copy from FPROP's (requantize), which quantize does not do")
     if words["axis"] not in (None, _recipe.AXES[axis]):
-        raise ValueError("axis: this role is blocked along the other axis in this pass")
+        raise ValueError("axis: in this pass this role is blocked along the other axis; leave axis out")
     how = c.lib.recipe_quantize(byref(made._struct), role, axis)
     how.tensor_id = role << 1 | axis
     return how

@@ -143,18 +143,18 @@ def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     if isinstance(name_or_dict, str):
         return _varied(name_or_dict)
     if not isinstance(name_or_dict, dict):
-        raise TypeError(f"a recipe is a name or a dict, not {type(name_or_dict).__name__}")
+        raise TypeError(f"a recipe must be a name or a dict, not {type(name_or_dict).__name__}")
     named = _named(c.text(name_or_dict.get("name", ""), "name").decode())
     if named is not None and not named.quantized and named.to_dict() == name_or_dict:
         return named
     made = Recipe(_from_dict(name_or_dict, named is not None))
     if named is not None and made != named:
-        raise ValueError(f'the name {named.name} is a built-in recipe\'s; give it another with "name"')
+        raise ValueError(f'the name {named.name} is that of a built-in recipe; give it another with "name"')
     suffix = _suffix_of(made.name)
     if suffix and _vary(Recipe(c.Recipe.from_buffer_copy(made._struct)), suffix).to_dict() | {"name": made.name} != (
         made.to_dict()
     ):
-        raise ValueError(f"name: {suffix} says something else than the settings")
+        raise ValueError(f"name: its suffix {suffix} contradicts the settings")
     return made
 
 
@@ -187,7 +187,7 @@ def _once(pairs):
     keys = [key for key, _ in pairs]
     twice = next((key for key in keys if keys.count(key) > 1), None)
     if twice is not None:
-        raise ValueError(f"the key {twice!r} is there twice")
+        raise ValueError(f"the key {twice!r} is given twice")
     return dict(pairs)
 
 
@@ -207,9 +207,9 @@ def _of_file(path):
     try:
         given = json.loads(pathlib.Path(path).read_bytes(), object_pairs_hook=_once)
         if not isinstance(given, dict):
-            raise ValueError("it is no object of JSON")
+            raise ValueError("a recipe must be a JSON object")
         if not isinstance(given.get("rht_mask", ""), str):
-            raise ValueError('rht_mask must be a text of hex digits, as in "0xD7E8"')
+            raise ValueError('rht_mask must be a string of hex digits, as in "0xD7E8"')
         return recipe({"name": _name_of_file(path)} | given)
     except (TypeError, ValueError) as error:  # errors of JSON and of UTF-8 are among these
         raise ValueError(f"{path}: {error}") from None
@@ -225,14 +225,14 @@ def _named(name):
 def _from_dict(given, built_in):
     unknown = [key for key in given if key not in KEYS]
     if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r}; there are {', '.join(KEYS)}")
+        raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(KEYS)}")
     name = given["name"].encode() if built_in else _title(given.get("name", "custom"))
     out = c.Recipe(
         quantized=1, name=name, block=_size(given, "block", s.BLOCKS), rht_size=_size(given, "rht_size", s.RHT_SIZES)
     )
     out.rht_mask = c.lib.default_mask(out.rht_size or 16)
     if "elem" not in given:
-        raise ValueError(f"elem is missing; it is one of {', '.join(s.ELEMS)}")
+        raise ValueError(f"elem is missing; it must be one of {', '.join(s.ELEMS)}")
     out.elem = c.index_of(given["elem"], s.ELEMS, "elem")
     out.scale = c.index_of(given.get("scale", "e4m3"), s.SCALES, "scale")
     out.contract = c.lib.gemm_default_contract(out.scale)
@@ -260,7 +260,7 @@ def _from_dict(given, built_in):
 def _size(given, key, sizes):
     value = given.get(key, 0)
     if isinstance(value, float):
-        raise ValueError(f"{key} must be a whole number: {', '.join(map(str, sizes))}")
+        raise ValueError(f"{key} must be one of the whole numbers {', '.join(map(str, sizes))}")
     if key in given and (isinstance(value, bool) or value not in sizes):
         raise ValueError(f"{key} must be one of {', '.join(map(str, sizes))}")
     return value
@@ -270,9 +270,9 @@ def _title(name):
     """Checks a name, which may have a suffix, as in the result of :meth:`Recipe.to_dict`, and returns it as bytes."""
     text, base = c.text(name, "name"), name.removesuffix(_suffix_of(name))
     if not 1 <= len(base.encode(errors="replace")) <= 31:
-        raise ValueError("name must be a text of 1 to 31 bytes")
+        raise ValueError("name must be a string of 1 to 31 bytes")
     if not re.fullmatch(r"(?!\.)[A-Za-z0-9._+\-\u0080-\uD7FF\uE000-\U0010FFFF]+", base):
-        raise ValueError("name: letters, digits and . _ + - are possible, no '.' at the start")
+        raise ValueError("name may hold only letters, digits and . _ + -, and may not start with '.'")
     return text
 
 
@@ -295,7 +295,7 @@ def _fill_copies(values, given, names, key, default):
         by_pass = copies if isinstance(copies, dict) else {pass_: copies for pass_ in enters}
         for pass_, value in by_pass.items():
             if pass_ not in enters:
-                raise ValueError(f"{key}: {name} enters {' and '.join(enters)}, not {pass_!r}")
+                raise ValueError(f"{key}: {name} is an operand of {' and '.join(enters)}, not of {pass_!r}")
             values[role][enters[pass_]] = c.index_of(value, names, key)
 
 
@@ -311,7 +311,7 @@ def _fill_signs(out, given):
     except (TypeError, ValueError):
         raise ValueError(f'rht_mask must be {points} bits, as in "0xD7E8"') from None
     if out.signs:
-        raise ValueError("rht_mask goes with signs fixed; step draws them")
+        raise ValueError("rht_mask needs signs fixed; with signs step a new mask is drawn at each step")
 
 
 def _bits(given, names, key):

@@ -263,16 +263,17 @@ def _texts(made, names, model, blocks):
         return dict.fromkeys(names, operators.text_of(made))
     if blocks is None:
         raise ValueError(
-            f"recipe {made.name}: bf16_layers needs blocks, the model's blocks in their order, such as model.layers"
+            f"recipe {made.name}: bf16_layers needs the argument blocks: the model's blocks in order, such as "
+            "model.layers"
         )
     blocks, inside = list(blocks), set(model.modules())
     if not blocks or not all(block in inside for block in blocks):
-        raise ValueError("blocks must be modules of the model, in their order")
+        raise ValueError("blocks must be modules of the model, in the model's order")
     block_of = {layer: i for i, block in reversed([*enumerate(blocks)]) for layer in block.modules()}
     words = {layer: many[0].rpartition(".")[2] for layer, many in names.items() if layer in block_of}
     for i, word in enumerate(_recipe.MATRICES):
         if made._struct.bf16_layers.matrices >> i & 1 and word not in words.values():
-            raise ValueError(f"recipe {made.name}: bf16_layers names {word}; no linear layer of a block is called so")
+            raise ValueError(f"recipe {made.name}: bf16_layers names {word}; no linear layer of a block has this name")
     return {layer: _text_of_layer(made, block_of.get(layer), words.get(layer), len(blocks)) for layer in names}
 
 

@@ -123,7 +123,8 @@ def _gpu(device):
             library, message, gpu = _library(), c.Message(), c_void_p()
             if is_captured():
                 raise RuntimeError(
-                    f"GPU {number} is not open, and a stream that is captured cannot open it: call a layer on it before"
+                    f"GPU {number} is not open, and cannot be opened while a stream is captured: "
+                    "call a layer on it before the capture"
                 )
             _check(library.cuda_open(number, byref(gpu), byref(message)), message)
             _open[number] = gpu

@@ -24,15 +24,15 @@ def _check(tensor, what):
     distributed = sys.modules.get("torch.distributed.tensor")
     if distributed and isinstance(tensor, distributed.DTensor):
         raise ValueError(
-            f"{what} is a DTensor, of tensor parallel: ufp4 computes whole layers; "
-            "DistributedDataParallel and fully_shard give these"
+            f"{what} is a DTensor of tensor parallelism, but ufp4 needs whole layers; "
+            "use DistributedDataParallel or fully_shard"
         )
     if tensor.device.type not in ("cpu", "cuda", "meta"):
-        raise ValueError(f"{what} is on {tensor.device}; ufp4 computes tensors of the CPU and of CUDA")
+        raise ValueError(f"{what} is on {tensor.device}; it must be on the CPU or on a CUDA device")
     if tensor.layout != torch.strided or tensor.is_nested:
-        raise ValueError(f"{what} is {'nested' if tensor.is_nested else tensor.layout}; ufp4 computes dense tensors")
+        raise ValueError(f"{what} is {'nested' if tensor.is_nested else tensor.layout}; it must be a dense tensor")
     if tensor.dtype not in operators.DTYPES:
-        raise ValueError(f"{what} is of type {tensor.dtype}; float32 and bfloat16 are possible")
+        raise ValueError(f"{what} is of type {tensor.dtype}; it must be float32 or bfloat16")
 
 
 def _check_all(x, weight, bias):
@@ -40,14 +40,14 @@ def _check_all(x, weight, bias):
     _check(weight, "weight")
     if x.dim() < 1 or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(
-            f"x is {tuple(x.shape)}, weight is {tuple(weight.shape)}; the last sizes must be equal, weight [cout][cin]"
+            f"x is {tuple(x.shape)}, weight is {tuple(weight.shape)}; the last sizes must be equal (weight [cout][cin])"
         )
     if bias is not None:
         _check(bias, "bias")
         if bias.shape != weight.shape[:1]:
             raise ValueError(f"bias is {tuple(bias.shape)}; it must be ({weight.shape[0]},)")
     if any(tensor.device != x.device for tensor in (weight, bias) if tensor is not None):
-        raise ValueError(f"x is on {x.device}; weight or bias is not")
+        raise ValueError(f"x is on {x.device}, but weight or bias is not; they must be on one device")
 
 
 def _is_eager(x, weight):
@@ -160,7 +160,7 @@ class Layer(torch.nn.Module):
             numbers = torch.ops.ufp4.numbers_on_gpu(self._drawn_on_gpu)
         else:
             if self._drawn_on_gpu.device != self.weight.device:
-                raise RuntimeError("the layer has moved since it was made capturable; call capturable(model) again")
+                raise RuntimeError("the layer was moved after it was made capturable; call capturable(model) again")
             numbers = steps.numbers_on_gpu(self._drawn_on_gpu)
         if self.training:
             steps.advance(self._drawn_on_gpu)
@@ -250,9 +250,13 @@ def capturable(model: torch.nn.Module, value: bool = True) -> None:
     found = [module for module in model.modules() if isinstance(module, Layer)]
     for layer in found:
         if value and not layer._is_capturable:
-            raise ValueError(f"{type(layer).__name__} calls its experts from the host, which no graph can hold")
+            raise ValueError(
+                f"{type(layer).__name__} calls its experts from the host, which a CUDA graph cannot capture"
+            )
         if value and not operators.gpu.takes(layer.weight):
-            raise ValueError(f"a layer is on {layer.weight.device}; graphs are of a GPU: move the model there before")
+            raise ValueError(
+                f"a layer is on {layer.weight.device}, but CUDA graphs need a GPU: move the model there first"
+            )
     for layer in found:
         layer._set_capturable(value)
 

@@ -97,8 +97,8 @@ def check_points(made, size, what, owner):
     """Checks that the transform divides each dimension to which it is applied."""
     if size % made._struct.rht_size:
         raise ValueError(
-            f"{owner}: recipe {made.name} transforms {made._struct.rht_size} points along {size} {what}, "
-            "which must be a multiple"
+            f"{owner}: the transform of {made._struct.rht_size} points of recipe {made.name} does not divide "
+            f"{size}, the number of {what}, which must be a multiple"
         )
 
 
@@ -125,7 +125,9 @@ def _numbers(made, ids):
     undone = made.quantized and made._struct.requantize and made._struct.signs
     if gpu.is_captured():
         if undone:
-            raise RuntimeError(f"recipe {made.name}: requantize undoes drawn signs on the host; it cannot be captured")
+            raise RuntimeError(
+                f"recipe {made.name}: requantize undoes signs of a step on the host, which a CUDA graph cannot capture"
+            )
         return ids
     return steps.of_drawn(ids) if undone or measure.current.call is not None else ids
 
@@ -310,7 +312,7 @@ def _setup(ctx, inputs, output):
 
 def _grad(ctx, dy, *_, compute=torch.ops.ufp4.linear_backward):
     if torch.is_grad_enabled():  # without this error, the second derivative would silently be 0
-        raise RuntimeError("ufp4's layers are differentiable once; create_graph asks for a second derivative")
+        raise RuntimeError("ufp4's layers have no second derivative; leave out create_graph")
     saved = ctx.saved_tensors  # a checkpoint repeats calls when this is read
     measure.current.call = ctx.watched
     try:

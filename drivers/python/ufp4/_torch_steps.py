@@ -23,11 +23,11 @@ def checked(ids):
     """step, layer, seed and rank of a tensor or tuple of three or four numbers."""
     step, layer, seed, rank = numbers = (*(ids.tolist() if isinstance(ids, torch.Tensor) else ids), 0)[:4]
     if not (0 <= step < 2**48 and 0 <= layer < 2**12 and 0 <= seed):
-        raise ValueError(f"ids are {list(numbers[:3])}; step, layer and seed go to 2^48, 2^12 and 2^63")
+        raise ValueError(f"ids are {list(numbers[:3])}; step, layer and seed must be below 2^48, 2^12 and 2^63")
     if not 0 <= rank < 2**16:
-        raise ValueError(f"rank {rank} is out of range; it goes from 0 to 65535")
+        raise ValueError(f"rank {rank} is out of range; it must be from 0 to 65535")
     if rank and step >= 2**RANK_SHIFT:
-        raise ValueError(f"step {step} of rank {rank}; beside a rank it goes to 2^{RANK_SHIFT}")
+        raise ValueError(f"step {step} of rank {rank}; with a rank, step must be below 2^{RANK_SHIFT}")
     return numbers
 
 
@@ -108,8 +108,8 @@ def _first_step(calls, step, number, certain):
         return calls[number]
     if backward and certain:
         raise RuntimeError(
-            f"a checkpoint repeats a call that ufp4 does not know; it knows the last {KEPT} of each layer, "
-            "of one thread, by torch's random numbers, which preserve_rng_state=False does not repeat"
+            f"activation checkpointing repeats a call that is not among the last {KEPT} of its layer; calls must be in "
+            "one thread, and are known by torch's random numbers, which preserve_rng_state=False does not repeat"
         )
     calls.pop(number, None)  # a user may have restored the same state of the generator
     calls[number] = step
@@ -157,8 +157,8 @@ def numbers_on_gpu(state):
     compiled nobody knows who will repeat it."""
     if _has_hooks() or _in_backward():
         raise RuntimeError(
-            "a checkpoint repeats calls, and a layer whose random numbers are on the GPU cannot know which: "
-            "capturable(model, False) before, or no checkpoint"
+            "activation checkpointing repeats calls, which a layer with random numbers on the GPU cannot recognize: "
+            "call capturable(model, False) first, or do not use checkpointing"
         )
     return state.clone()
 

@@ -62,20 +62,20 @@ def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
         rows = csv.DictReader(file)
         missing = {"recipe", "seed", "held_loss"} - set(rows.fieldnames or ())
         if missing:
-            raise ValueError(f"{path}: there is no column {sorted(missing)[0]}; recipe, seed and held_loss are needed")
+            raise ValueError(f"{path}: column {sorted(missing)[0]} is missing; recipe, seed and held_loss are needed")
         for row in rows:
             if not row["held_loss"]:
                 continue
             for column in ("recipe", "seed"):
                 if not row[column]:
-                    raise ValueError(f"{path}, line {rows.line_num}: there is no {column}")
+                    raise ValueError(f"{path}, line {rows.line_num}: {column} is missing")
             steps = found.setdefault(row["recipe"], {}).setdefault(row["seed"], {})
             step = _loss(path, rows, row, "step") if row.get("step") else 0.0
             if step in steps:
-                raise ValueError(f"{path}, line {rows.line_num}: {row['recipe']} of seed {row['seed']} is there twice")
+                raise ValueError(f"{path}, line {rows.line_num}: {row['recipe']} of seed {row['seed']} appears twice")
             steps[step] = _loss(path, rows, row, "held_loss")
     if not found:
-        raise ValueError(f"{path}: there is no held_loss in it")
+        raise ValueError(f"{path}: it has no held_loss")
     return _of_one_step(path, found)
 
 
@@ -87,7 +87,7 @@ def _of_one_step(path, found):
         return {name: {seed: [*steps.values()][0] for seed, steps in seeds.items()} for name, seeds in found.items()}
     common = set.intersection(*map(set, runs))
     if not common:
-        raise ValueError(f"{path}: there is no step whose held_loss all runs have")
+        raise ValueError(f"{path}: there is no step for which all runs have a held_loss")
     return {name: {seed: steps[max(common)] for seed, steps in seeds.items()} for name, seeds in found.items()}
 
 
@@ -100,7 +100,7 @@ def _common(losses):
             f"{name} lacks {', '.join(str(seed) for seed in known if seed not in seeds)}"
             for name, seeds in losses.items()
         ]
-        raise ValueError(f"losses: no seed is there of every recipe: {'; '.join(lacks)}")
+        raise ValueError(f"losses: no seed was run with every recipe: {'; '.join(lacks)}")
     out = [f"{name} of seed {seed}" for name, seeds in losses.items() for seed in seeds if seed not in common]
     words = f"left out, as not every recipe has these seeds: {', '.join(out)}" if out else ""
     return {name: {seed: seeds[seed] for seed in common} for name, seeds in losses.items()}, words
@@ -208,9 +208,9 @@ def draw(path: str | os.PathLike) -> None:
         names = ("train.json", "explore.json", "ppa.json")
         there = [path / name for name in names if (path / name).exists()]
         if not there:
-            raise ValueError(f"{path}: there is none of {', '.join(names)} in it")
+            raise ValueError(f"{path}: it has none of {', '.join(names)}")
         if len(there) > 1:
-            raise ValueError(f"{path}: there are {' and '.join(one.name for one in there)} in it; name one of them")
+            raise ValueError(f"{path}: it has {' and '.join(one.name for one in there)}; name one of them")
         path = there[0]
     with _as_measured(path):
         document = _read_json(path)

@@ -36,8 +36,8 @@ def compare(options):
         and not {"e2m1", "ufp4"} <= set(losses)
     ):
         raise ValueError(
-            f"{options.path}: there is neither bf16 nor fp32 in it: --base RECIPE says what the others are compared "
-            f"with; there are {', '.join(losses)}"
+            f"{options.path}: it has neither bf16 nor fp32; choose with --base RECIPE what the others are compared "
+            f"with, out of {', '.join(losses)}"
         )
     chosen = {"base": options.base} if options.base else {}
     try:
@@ -107,7 +107,7 @@ def main():
     try:
         run(options)
     except ImportError as error:
-        return fail(3, f"{error}; pip install 'ufp4[report]' brings it")
+        return fail(3, f"{error}; pip install 'ufp4[report]' installs it")
     except OSError as error:
         return fail(
             2 if isinstance(error, FileNotFoundError) else 3,

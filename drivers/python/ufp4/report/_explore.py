@@ -188,7 +188,7 @@ def _check_row(where, row):
         raise ValueError(f"{where}: it has more columns than the first line")
     for column, text in row.items():
         if text is None:
-            raise ValueError(f"{where}: there is no {column}")
+            raise ValueError(f"{where}: {column} is missing")
         try:
             if column in WHOLE:
                 int(text)
@@ -207,12 +207,12 @@ def read(path, cases=1):
     lines, rows = csv.DictReader(io.StringIO(text, newline="")), []
     missing = [column for column in (*WORDS, *WHOLE, *NUMBERS) if column not in (lines.fieldnames or ())]
     if missing:
-        raise ValueError(f"{path}: there is no column {missing[0]}")
+        raise ValueError(f"{path}: column {missing[0]} is missing")
     for row in lines:
         _check_row(f"{path}, line {lines.line_num}", row)
         rows.append(row)
     if not rows:
-        raise ValueError(f"{path}: there is no step in it")
+        raise ValueError(f"{path}: it has no step")
     if not text.endswith("\n"):
         raise ValueError(f"{path}, line {lines.line_num}: it is cut off")
     steps = sum(map(_is_step, rows))

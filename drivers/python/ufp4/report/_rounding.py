@@ -33,16 +33,16 @@ def read(file):
             _number(record["tensor_scale"])
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
-                f"line {number} is no record of ufp4.torch.Watch: {type(error).__name__}: {error}"
+                f"line {number} is not a record of ufp4.torch.Watch: {type(error).__name__}: {error}"
             ) from None
     if not found:
-        raise ValueError("there is no record in it")
+        raise ValueError("it holds no record")
     return [found[key] for key in sorted(found, key=lambda key: key[0])]
 
 
 def _number(value):
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return value
 
 
