@@ -30,7 +30,7 @@ while (($#)); do
 done
 out=$(realpath -m "${UFP4_BUILD:-$root/build/release}")/fpga
 if [[ -n $all ]]; then
-  [[ -z $board$size ]] || fail 2 "--all takes neither a board nor --size"
+  [[ -z $board$size ]] || fail 2 "--all builds all boards and sizes; leave out the board and --size"
   status=0 files=()
   rm -f "$out/manifest.sha256"
   for board in $(cd "$root/fpga/boards" && dirname */board.sh); do
@@ -49,7 +49,7 @@ if [[ -n $all ]]; then
 fi
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 [[ ! -r $root/fpga/boards/$board/vivado.tcl ]] || fail 2 "$board is for Vivado; see the head of fpga/boards/$board/vivado.tcl"
-[[ $seed =~ ^[0-9]+(,[0-9]+)*$ ]] || fail 2 "--seed takes a number, or several separated by commas, not '$seed'"
+[[ $seed =~ ^[0-9]+(,[0-9]+)*$ ]] || fail 2 "--seed must be a number, or several separated by commas, not '$seed'"
 . "$root/fpga/boards/ecp5.sh"
 core=$(ecp5_parameters "$configuration")
 ecp5_board "$board" "$configuration" "$size"

@@ -14,7 +14,7 @@ fail() { echo "route: $2" >&2; exit "$1"; }
 device=${2:-85k}
 [[ $device =~ ^(25k|45k|85k)$ ]] || fail 2 "no device '$device'; there are 25k, 45k and 85k"
 seeds=${3:-1}
-[[ $seeds =~ ^[1-9]$ ]] || fail 2 "SEEDS is the number of seeds, 1 to 9, not '$seeds'"
+[[ $seeds =~ ^[1-9]$ ]] || fail 2 "SEEDS must be the number of seeds, from 1 to 9, not '$seeds'"
 . "$root/fpga/boards/ecp5.sh"
 parameters=$(ecp5_parameters "$1")
 ecp5_tools

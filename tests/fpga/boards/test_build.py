@@ -234,7 +234,7 @@ def test_all_are_in_a_manifest_of_hashes(folder):
         listed,
     )
     status, _, err = build(folder, "ulx3s", "--all")
-    assert (status, err) == (2, "build: --all takes neither a board nor --size\n"), err
+    assert (status, err) == (2, "build: --all builds all boards and sizes; leave out the board and --size\n"), err
 
 
 def test_rejects_sizes_that_are_not_sold(folder):
