@@ -310,15 +310,8 @@ def test_json_has_the_rows():
 def test_passes_of_the_host_are_for_serial_alone():
     pathlib.Path("host.json").write_text('{"elem": "e1m2", "rht": "integer", "bf16_passes": ["wgrad"]}')
     options = ["--config", "small", "--recipe", "host.json", "--tokens", "16"]
-    rejects(
-        2,
-        "the host multiplies the recipe's passes in BF16; use --serial to count the others",
-        "explore",
-        shapes(),
-        "-o",
-        "out",
-        *options,
-    )
+    words = "the host multiplies the recipe's passes in BF16; use --serial to count the others"
+    rejects(2, words, "explore", shapes(), "-o", "out", *options)
     check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
 
 
@@ -337,10 +330,7 @@ def test_bad_shapes_are_refused():
         ("name,cin,cout,count,group\nfc,8,8,1,0\n", "line 2: group is '0'"),
         ("name,cin,cout,count,repeat\nfc,8,8,1,x\n", "line 2: repeat is 'x'"),
         ("name,cin,cout,count,repeat\nfc,8,8,1000000,101\n", "line 2: count times repeat is more than 100000000"),
-        (
-            "name,cin,cout,count,kind,group\nfc,8,8,1,matmul,300\n",
-            "X of fc has 1228800 rows; a tensor may have at most 10",
-        ),
+        ("name,cin,cout,count,kind,group\nfc,8,8,1,matmul,300\n", "1228800 rows; a tensor may have at most 1048576"),
         ("name,cin,cout,count,kind\nfc,8,8,1,conv\n", "line 2: kind must be linear, matmul, bf16 or host"),
         ("name,cin,cout,count,tokens\nfc,8,8,1,3/2\n", "line 2: tokens is a share of more than 1"),
         ("name,cin,cout,count,tokens\nfc,8,8,1,1/0\n", "line 2: tokens is '0'"),

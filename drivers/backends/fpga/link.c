@@ -342,10 +342,9 @@ static ufp4_status_t handle_stream(link_t *link, link_stream_status_t status) {
   link->silent = 0;
   if (link->count == 0) return UFP4_OK;
   if (!is_overdue(link)) return go_back(link);
-  ufp4_message_set(
-      &link->message,
-      "the port disconnects again and again, and the board has not answered for %.1f s: %s",
-      (double)(now(link) - link->progress) * 1e-6, link->stream.message(link->stream.user));
+  ufp4_message_set(&link->message, "the port disconnects again and again; no answer for %.1f s: %s",
+                   (double)(now(link) - link->progress) * 1e-6,
+                   link->stream.message(link->stream.user));
   return fail(link);
 }
 

@@ -142,7 +142,8 @@ TEST(a_stream_that_only_begins_anew_is_given_up) {
   link_t *link = wire_link(wire, NULL);
   wire->always_anew = 1;
   const uint64_t began = wire->ns;
-  check_ended(0, link, transfer_read(link, 0, bytes, 64), "and the board has not answered for 30");
+  check_ended(0, link, transfer_read(link, 0, bytes, 64),
+              "the port disconnects again and again; no answer for 30");
   check_that(0, strstr(link_message(link), ": the wire is gone") != NULL, "message '%s'",
              link_message(link));
   const double seconds = (double)(wire->ns - began) * 1e-9;
