@@ -105,7 +105,17 @@ def test_rejects_cores_for_what_the_host_multiplies():
     tensors(4, 5, 6)
     write_recipe("half.json", elem="e1m2", rht="integer", bf16_passes=["dgrad"])
     for words in (["--recipe", "bf16"], ["--recipe", "fp32"], ["--recipe", "half.json", "--pass", "dgrad"]):
-        rejects(2, "the host multiplies in these passes; leave out --cores", "layer", *XWD, "-o", "out", "--cores", "3", *words)
+        rejects(
+            2,
+            "the host multiplies in these passes; leave out --cores",
+            "layer",
+            *XWD,
+            "-o",
+            "out",
+            "--cores",
+            "3",
+            *words,
+        )
     words = ["layer", *XWD, "-o", "out", "--recipe", "half.json", "--pass", "dgrad"]
     for options in (["--check", "tlm"], ["--backend", "tlm", "--timeline", "t.json"]):
         rejects(2, "--recipe half runs these passes on the host; leave out --backend", *words, *options)
