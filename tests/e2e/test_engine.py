@@ -148,7 +148,8 @@ def test_what_no_engine_makes_the_host_does_and_says():
         (
             "small-uniform",
             ["--elem", "mixed"],
-            "QUANT of small-uniform does not make mixed elements; a core with formats=all and mixed=1, such as small-mixed, does",
+            "QUANT of small-uniform does not make mixed elements; "
+            "a core with formats=all and mixed=1, such as small-mixed, does",
         ),
         ("tiny", ["--elem", "e1m2"], "tiny has no QUANT engine"),
     ):

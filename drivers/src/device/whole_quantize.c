@@ -34,10 +34,10 @@ ufp4_status_t ufp4_quantize_on_core(const ufp4_quantize_t *how, const ufp4_confi
   } else if (how->layout != UFP4_LAYOUT_1D) {
     ufp4_message_set(why, "QUANT does not make 2D scales (16 x 16 blocks)");
   } else if (how->elem == UFP4_ELEM_MIXED && !core->mixed) {
-    ufp4_message_set(
-        why,
-        "QUANT of %s does not make mixed elements; a core with %smixed=1, such as small-mixed, does",
-        core->name, core->formats == UFP4_FORMATS_ALL ? "" : "formats=all and ");
+    ufp4_message_set(why,
+                     "QUANT of %s does not make mixed elements; a core with %smixed=1, such as "
+                     "small-mixed, does",
+                     core->name, core->formats == UFP4_FORMATS_ALL ? "" : "formats=all and ");
   } else if (how->rht == UFP4_RHT_BF16) {
     ufp4_message_set(why, "QUANT has no transform that rounds to BF16");
   } else if (how->scale == UFP4_SCALE_E8M0 && how->rht != UFP4_RHT_NONE) {

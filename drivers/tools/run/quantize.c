@@ -272,10 +272,9 @@ static int check_place(const choices_t *c, const result_t *got, const result_t *
                        : no_engine && c->device.trace != NULL  ? "trace"
                                                                : NULL;
   if (option != NULL)
-    return cli_fail(
-        &cli_quantize, CLI_USAGE,
-        "--%s: the host quantizes (%s), so there is nothing to write; leave out --%s", option,
-        is_by_host(got) ? got->stats.why.text : want->stats.why.text, option);
+    return cli_fail(&cli_quantize, CLI_USAGE,
+                    "--%s: the host quantizes (%s), so there is nothing to write; leave out --%s",
+                    option, is_by_host(got) ? got->stats.why.text : want->stats.why.text, option);
   if (is_by_host(got))
     fprintf(stderr, "ufp4 quantize: the host quantizes for %s: %s\n", c->device.backend,
             got->stats.why.text);
