@@ -267,6 +267,13 @@ module ufp4_quant_block #(
   );
 
   if (Mixed) begin : gen_mixed
+    // For blocks of other elements the registers of the second grid and of the choice hold, and the
+    // dividers' inputs are zero because their first register lies behind the aligning shift. Two
+    // stages move for every block: 10, which synthesis merges with that of the first grid, and 14,
+    // where the longest path ends and whose input holds anyway.
+    logic [20:11] own_en;
+    assign own_en = mixed ? en[20:11] : '0;
+
     // Stages 10 to 12: the scale of the second grid. If t - 1 is no 16-bit number, both scales are
     // beyond all data anyway.
     logic [15:0] exponent;
@@ -280,7 +287,7 @@ module ufp4_quant_block #(
 
     ufp4_e4m3_scale u_scale (
       .clk_i,
-      .en_i             (en[12:10]),
+      .en_i             ({own_en[12:11], en[10]}),
       .rht_i            (job_i.rht),
       .elem_i           (ufp4_spec_pkg::ELEM_E1M2),
       .up_i             (job_i.scale_up),
@@ -314,11 +321,11 @@ module ufp4_quant_block #(
 
     ufp4_divide_round u_divide_round (
       .clk_i,
-      .en_i      (en[18:13]),
+      .en_i      ({own_en[18:15], en[14], own_en[13]}),
       .rht_i     (job_i.rht),
       .elem_i    (ufp4_spec_pkg::ELEM_E1M2),
       .sr_i      (job_i.sr),
-      .payload_i (elements_q[12]),
+      .payload_i (mixed ? elements_q[12] : '0),
       .base_i    (own_base),
       .sig_i     (own_sigs),
       .random_i  (random),
@@ -334,7 +341,7 @@ module ufp4_quant_block #(
 
     ufp4_grid_choice u_choice (
       .clk_i,
-      .en_i      (en[20:18]),
+      .en_i      (own_en[20:18]),
       .first_i   (1'b1),
       .quotient_i({own_quotient, quotient}),
       .sig_i     ({other_q[19].sig, result_q[19].sig}),
@@ -365,7 +372,8 @@ module ufp4_quant_block #(
     assign out_codes_o     = result_q[STAGES].empty ? 64'd0 : out_codes_q;
 
     logic unused_other;
-    assign unused_other = ^{other_q[20].sig, own_scale[7], result_q[STAGES].scale, result_q[STAGES].saturated};
+    assign unused_other = ^{own_en[14], other_q[20].sig, own_scale[7], result_q[STAGES].scale,
+                            result_q[STAGES].saturated};
   end else begin : gen_plain
     assign out_saturated_o = result_q[18].saturated;
     assign out_scale_o     = result_q[18].scale;

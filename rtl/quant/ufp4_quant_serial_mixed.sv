@@ -9,8 +9,9 @@
 // last_i[0] is high while the last pair is in stage 0 of the dividers, seven cycles before
 // last_i[1], which is a cycle after pair_i[1] of the last pair; last_i[2] is a cycle later. scale_i
 // and saturated_i are those of the first grid from the cycle after last_i[0] to last_i[2]. In the
-// cycle after last_i[2] codes_o, scale_o and saturated_o are those of the better grid (without
-// mixed_i of the first grid); the next pair may shift codes_o in the cycle after that. Nothing
+// cycle after last_i[2] codes_o, scale_o and saturated_o are those of the better grid; the next pair
+// may shift codes_o in the cycle after that. Without mixed_i they are those of the first grid, and
+// the second grid's registers hold. Nothing
 // moves without advance_i. The second grid is E1M2 with t - 1. There are two scale units, each of
 // which holds its results for the eight cycles of a block; one unit in turn would need extra
 // registers for that. Synthesis merges their equal first stages.
@@ -60,11 +61,19 @@ module ufp4_quant_serial_mixed (
   logic [1:0][3:0]  codes;
   logic [1:0][13:0] quotient;
 
+  // For blocks of other elements the registers of the second grid and of the choice hold, and the
+  // dividers' inputs are zero because their first register lies behind the aligning shift. The
+  // scale's first stage moves for every block because synthesis merges it with the first grid's.
+  logic [2:1] own_scale_en;
+  logic       own_advance;
+  assign own_scale_en = mixed_i ? scale_en_i[2:1] : '0;
+  assign own_advance  = advance_i && mixed_i;
+
   assign t = tensor_exponent_i == 16'h8000 ? tensor_exponent_i : tensor_exponent_i - 16'd1;
 
   ufp4_e4m3_scale u_scale (
     .clk_i,
-    .en_i             (scale_en_i),
+    .en_i             ({own_scale_en, scale_en_i[0]}),
     .rht_i            (scale_rht_i),
     .elem_i           (ELEM_E1M2),
     .up_i             (scale_up_i),
@@ -89,11 +98,11 @@ module ufp4_quant_serial_mixed (
     .Lanes(2)
   ) u_divide_round (
     .clk_i,
-    .en_i      ({6{advance_i}}),
+    .en_i      ({6{own_advance}}),
     .rht_i,
     .elem_i    (ELEM_E1M2),
     .sr_i,
-    .payload_i,
+    .payload_i (mixed_i ? payload_i : '0),
     .base_i    (base),
     .sig_i     ({sig_q, sig}),
     .random_i,
@@ -130,7 +139,7 @@ module ufp4_quant_serial_mixed (
     .Lanes(2)
   ) u_choice (
     .clk_i,
-    .en_i      (advance_i ? {last_i[1], pair_i[1:0]} : 3'd0),
+    .en_i      (own_advance ? {last_i[1], pair_i[1:0]} : 3'd0),
     .first_i,
     .quotient_i({quotient, quotient_i}),
     .sig_i     (weight),
