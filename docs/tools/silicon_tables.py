@@ -91,6 +91,11 @@ def grid_words(cells, csv):
     yield f"the choice takes {100 * more / (1024 * mac):.1f} % of what PEs take for its MACs"
     yield f"the wide one has {times[0]}, the narrow one {times[1]}"
     yield f"take {more:.0f} fJ more for a number than without `Mixed`, as much as {more / mac:.0f} MACs"
+    idle = [
+        share(energy(f"{unit}_mixed", "e2m1", "dy"), energy(unit, "e2m1", "dy")).removeprefix("+")
+        for unit in ("quant_block", "quant_serial_block")
+    ]
+    yield f"takes {idle[0]} (wide) and {idle[1]} (narrow) more for E2M1 than one without"
 
 
 def wires(csv):
