@@ -35,12 +35,13 @@ UNITS = {
     "scale_split": ["ufp4_scale_split"],
     "f32_scale": ["ufp4_f32_scale"],
     "e8m0_scale": ["ufp4_e8m0_scale"],
-    "threefry": ["ufp4_threefry"],
+    "threefry": ["ufp4_threefry", "threefry_shared"],
     "rht": ["ufp4_rht"],
     "e4m3_scale": ["ufp4_e4m3_scale"],
     "divide_round": ["ufp4_divide_round"],
     "quant_block": ["ufp4_quant_block", "quant_block_mixed"],
 }
+FORMS = ("dot_forms.sv", "pe_forms.sv", "quant_block_mixed.sv", "threefry_shared.sv")
 BROKEN = ("quant_block", "quant/ufp4_quant_block.sv", "if (!rst_ni) valid_q <= '0;", "if (1'b0) valid_q <= '0;")
 
 
@@ -53,7 +54,7 @@ def call(folder, command, what, seconds=3600):
 
 def flatten(folder, yosys, modules):
     script = "".join(
-        f"read_slang -j 1 --top {module} -F rtl/rtl.f dot_forms.sv pe_forms.sv quant_block_mixed.sv; proc; flatten; "
+        f"read_slang -j 1 --top {module} -F rtl/rtl.f {' '.join(FORMS)}; proc; flatten; "
         f"bwmuxmap; opt_clean; check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; "
         "design -reset; "
         for module in modules
@@ -95,7 +96,7 @@ def main():
         folder = pathlib.Path(folder)
         shutil.copytree(RTL, folder / "rtl")
         (folder / "readers.svh").write_text(readers.header(args.ufp4))
-        for forms in ("dot_forms.sv", "pe_forms.sv", "quant_block_mixed.sv"):
+        for forms in FORMS:
             shutil.copy(READERS / forms, folder)
         flatten(folder, args.yosys, sorted({module for modules in UNITS.values() for module in modules}))
         for unit in UNITS:

@@ -17,7 +17,7 @@ module read_threefry;
     .clk_i(clk), .en_i(en), .stop_i(1'b0), .seed_i(in_seed), .tensor_id_i(in_tensor_id), .group_i(in_group),
     .words_o(words)
   );
-  ufp4_threefry #(.Shared(1'b1)) u_shared (
+  threefry_shared u_shared (
     .clk_i(clk), .en_i(shared_en), .stop_i(stop), .seed_i(in_seed), .tensor_id_i(in_tensor_id), .group_i(in_group),
     .words_o(shared_words)
   );
