@@ -66,7 +66,7 @@ The core quantizes to E4M3 and E8M0 scales in 1-D blocks; the host makes all oth
 
 A backend equals itself whatever it computes, so a line on stderr says so if `--check` names the backend that computes; with `layer --cores` that backend then works as one core.
 When the host quantizes, it runs the golden model; `quantize` says so if `--check` then compares the golden model with itself, and refuses `--trace` and `--timeline`, which would be empty.
-`layer` compares the outputs, which the core computes; a GEMM that the host runs in BF16 is not compared, and its verdict is `-`.
+`layer` compares the outputs, which the core computes; a GEMM that the host runs in BF16 for both backends is equal in any case.
 
 `--c`, `--alpha`, `--out i64` and `--accumulate-in` work with every backend.
 `--c` with `--accumulate nv` works only on `model` and `cuda`, and with alpha and tensor scales of 1 (exponents 0), because the sum begins with C.

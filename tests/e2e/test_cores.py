@@ -89,7 +89,6 @@ def test_cores_share_what_the_host_quantizes():
         check_equal(result["verdict"], "equal", recipe)
         if recipe == "own.json":
             check_equal([c["split"] is None for c in result["cases"]], [False, True, False], "DGRAD is the host's")
-            check_equal([c["verdict"] for c in result["cases"]], ["equal", "-", "equal"], "DGRAD is not compared")
 
 
 def test_rejects_numbers_of_cores():

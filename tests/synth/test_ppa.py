@@ -155,7 +155,7 @@ def test_rejects_options(folder):
     refused(folder, "expected one argument", "--unit")
     for number in ("0", "-1", "1.5", "x", "86401"):
         refused(folder, "a whole number from 1 to 86400", f"--seconds={number}")
-    refused(folder, "-o a.lib: it is a file", "--liberty", "a.lib", "-o", "a.lib")
+    refused(folder, "-o a.lib is a file; name a folder", "--liberty", "a.lib", "-o", "a.lib")
 
 
 def test_says_what_it_needs(folder):
