@@ -11,7 +11,7 @@
 // and saturated_i are those of the first grid from the cycle after last_i[0] to last_i[2]. In the
 // cycle after last_i[2] codes_o, scale_o and saturated_o are those of the better grid; the next pair
 // may shift codes_o in the cycle after that. Without mixed_i they are those of the first grid, and
-// the second grid's registers hold. Nothing
+// the second grid's scale (from its second stage on), its dividers and the choice hold. Nothing
 // moves without advance_i. The second grid is E1M2 with t - 1. There are two scale units, each of
 // which holds its results for the eight cycles of a block; one unit in turn would need extra
 // registers for that. Synthesis merges their equal first stages.

@@ -195,8 +195,10 @@ int main(int argc, char **argv) {
     if (code == 'c') options.configuration = optarg;
     if (code == 'f') faults = good = read_number(optarg, &options.fault_seed);
     if (code == 'n') bytes_given = good = read_number(optarg, &one_in) && one_in > 0;
+    if (!good && code == 'f')
+      return fail(USAGE, "--faults must be a seed, a whole number from 0", optarg);
   }
-  if (!good) return fail(USAGE, "it must be a whole number of bytes from 1", argv[optind - 1]);
+  if (!good) return fail(USAGE, "--fault-bytes must be a whole number from 1", optarg);
   if (bytes_given && !faults) return fail(USAGE, "it needs --faults", "--fault-bytes");
   if (optind < argc) return fail(USAGE, "this command takes no inputs", argv[optind]);
   if (faults) options.fault_bytes = one_in;

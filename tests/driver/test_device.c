@@ -71,6 +71,13 @@ TEST(rejects_unknown_backends) {
     check_refused(i, names[i], &options, UFP4_ERROR_ARGUMENT, "no backend is called");
 }
 
+TEST(rejects_unknown_kernels) {
+  ufp4_device_options_t options = stand_options();
+  options.kernel = UFP4_KERNEL_COUNT;
+  check_refused(0, stand_backend(), &options, UFP4_ERROR_ARGUMENT,
+                "kernel is 4; it must be from 0");
+}
+
 TEST(rejects_unknown_configurations) {
   ufp4_device_options_t options = stand_options();
   options.configuration = "huge";

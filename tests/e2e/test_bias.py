@@ -243,7 +243,7 @@ def test_rejects_options_that_do_not_fit():
     rejects(2, "2^28", "bias", "--rows", 1048576, "--cols", 1048576)
     rejects(2, "None.npy", "bias", "None.npy")
     rejects(2, "16 bits", "bias", "--rht-mask", "0x10000")
-    rejects(2, "--scale-round is of E4M3 scales", "bias", "--scale", "fp32", "--scale-round", "up")
+    rejects(2, "--scale-round needs E4M3 scales", "bias", "--scale", "fp32", "--scale-round", "up")
 
 
 if __name__ == "__main__":

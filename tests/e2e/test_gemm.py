@@ -114,10 +114,12 @@ def test_split_k_gives_the_same_bits():
 
 def test_table_and_json_say_the_same():
     operands(4, 5, 6, "--elem", "e2m1", other=["--elem", "e1m2"])
-    text = passes("gemm", *AB, "-o", "D.npy", "--stats").out.splitlines()
+    checked = passes("gemm", *AB, "-o", "D.npy", "--stats", "--check", "model")
+    check(checked.err.endswith("ufp4 gemm: compared: 20 outputs, equal\n"), checked.err)
+    text = checked.out.splitlines()
     names = "pass format m n k cycles util_percent bound_percent bound_by stall_percent mismatches verdict"
     check_equal(text[0], "% " + names, "the first line")
-    check_equal(text[1].split(), "gemm e2m1/e1m2 4 5 6 - - - - - - -".split(), "the line")
+    check_equal(text[1].split(), "gemm e2m1/e1m2 4 5 6 - - - - - 0 equal".split(), "the line")
     whole = json.loads(passes("gemm", *AB, "-o", "D.npy", "--json").out)
     want = dict(zip(names.split(), ["gemm", "e2m1/e1m2", 4, 5, 6, None, None, None, None, None, None, "-"]))
     check_equal(whole, {"cases": [want], "verdict": "-"}, "JSON")

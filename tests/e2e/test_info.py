@@ -101,7 +101,7 @@ def test_rejects_a_selftest_of_no_device():
 
 def test_rejects_files_of_a_run_without_one():
     for option, value in (("--trace", "t.fst"), ("--timeline", "t.json")):
-        rejects(2, f"{option} goes with --selftest", "info", "--backend", "rtl", option, value)
+        rejects(2, f"{option} needs --selftest", "info", "--backend", "rtl", option, value)
 
 
 def test_rejects_unknown_backends():

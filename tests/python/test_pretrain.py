@@ -339,7 +339,7 @@ def test_rejects_what_cannot_be_trained():
     rejects("argument --cooldown: invalid", "out", "--cooldown", "34")
     rejects("--heads 5: each needs an even width", "out", "--heads", "5")
     pathlib.Path("wide.json").write_text('{"elem": "e1m2", "rht": "integer", "rht_size": 32}')
-    rejects("the transform of 32 points of recipe", "out", "--recipe", "wide.json")
+    rejects("does not divide 144, the number of inputs", "out", "--recipe", "wide.json")
     rejects("No such file or directory: 'missing.json'", "out", "--recipe", "missing.json")
     pathlib.Path("utf16").write_text("a text " * 999, "utf-16")
     rejects("utf16 has zero bytes, as UTF-16 has", "out", text="utf16")

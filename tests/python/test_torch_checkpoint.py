@@ -168,7 +168,7 @@ def test_rejects_repeats_of_calls_that_are_forgotten():
     with torch.no_grad():
         for _ in range(2100):
             other.blocks[0].fc1(torch.ones(1, 32))
-    raises(RuntimeError, "knows the last 1024 of each layer", y.sum().backward)
+    raises(RuntimeError, "not among the last 1024 of its layer", y.sum().backward)
 
 
 def test_rejects_checkpoints_without_random_numbers():

@@ -367,7 +367,7 @@ def test_rejects_what_cannot_be_capturable():
         for reentrant in (False, True):
             raises(
                 RuntimeError,
-                "a checkpoint repeats calls",
+                "activation checkpointing repeats calls",
                 lambda: checkpoint(model, x, use_reentrant=reentrant).backward(dy),
             )
         compiled = torch.compile(model, backend="aot_eager")
@@ -376,7 +376,7 @@ def test_rejects_what_cannot_be_capturable():
             checkpoint(compiled, x, use_reentrant=False).backward(dy)
         except RuntimeError as error:
             message = str(error)
-        check(message.startswith("a checkpoint repeats calls"), f"compiled: {message!r}")
+        check(message.startswith("activation checkpointing repeats calls"), f"compiled: {message!r}")
         layer = ut.Linear(50, 35, recipe=DRAWN[2])
         ut.capturable(layer)
         with stand_in(captured=True):

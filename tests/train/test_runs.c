@@ -108,7 +108,7 @@ static void check_refused(place_t *place, const char *settings, int resume, ufp4
 
 TEST(rejects_unfinished_experiment_without_resume) {
   place_t place = open_place();
-  check_refused(&place, SETTINGS, 0, UFP4_ERROR_ARGUMENT, "--resume goes on with it");
+  check_refused(&place, SETTINGS, 0, UFP4_ERROR_ARGUMENT, "--resume continues it");
   fixture_remove(place.folder);
 }
 
@@ -138,7 +138,7 @@ TEST(rejects_settings_that_are_damaged_or_none) {
   place_t place = open_place();
   check_refused(&place, "[1]", 1, UFP4_ERROR_ARGUMENT, "JSON object");
   put(&place, "settings.json", "{\"steps\": 5", 11);
-  check_refused(&place, SETTINGS, 1, UFP4_ERROR_FORMAT, "settings.json: cannot be read");
+  check_refused(&place, SETTINGS, 1, UFP4_ERROR_FORMAT, "settings.json: not a JSON object");
   fixture_remove(place.folder);
 }
 
@@ -146,7 +146,7 @@ TEST(rejects_folder_that_is_a_file) {
   place_t place = make_place();
   FILE *file = fopen(place.runs, "w");
   if (file) fclose(file);
-  check_refused(&place, SETTINGS, 0, UFP4_ERROR_IO, "is no directory");
+  check_refused(&place, SETTINGS, 0, UFP4_ERROR_IO, "is not a directory");
   fixture_remove(place.folder);
 }
 

@@ -210,13 +210,13 @@ TEST(rejects_utf_16_and_utf_32) {
   for (int i = 0; i < 8; i++) {
     int unit = i & 1 ? 4 : 2, little = i >> 1 & 1, mark = i >> 2;
     char words[64];
-    snprintf(words, sizeof words, "UTF-%d%s, by its %s", 8 * unit, little ? "LE" : "BE",
+    snprintf(words, sizeof words, "UTF-%d%s, according to its %s", 8 * unit, little ? "LE" : "BE",
              mark ? "byte order mark" : "zeros");
     check_rejected_bytes("text", bytes, encode(text, unit, little, mark, bytes), words);
   }
   // Characters without zero bytes are recognized by the mark alone.
   check_rejected_bytes("text", (const uint8_t *)"\xFF\xFE\x16\x04\x43\x04", 6,
-                       "iconv -f UTF-16 -t UTF-8 makes");
+                       "convert it with iconv -f UTF-16 -t UTF-8");
 }
 
 // Checks the note about an accepted text.
@@ -239,7 +239,7 @@ TEST(bytes_that_are_no_text_get_a_note) {
   static uint8_t bytes[COUNT];
   check_random_t random = {check_stream(1)};
   for (int i = 0; i < COUNT; i++) bytes[i] = (uint8_t)check_next(&random);
-  check_note(bytes, COUNT, "of the first 65536 bytes are no printable characters of UTF-8");
+  check_note(bytes, COUNT, "of the first 65536 bytes are not printable UTF-8");
   memset(bytes, 'x', COUNT);
   memset(bytes, 0, 32768);
   check_note(bytes, COUNT, NULL);

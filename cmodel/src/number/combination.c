@@ -135,9 +135,9 @@ static ufp4_status_t refuse(const search_t *search, const field_t *field, const 
     list_names(other_scales(search, before, field), scale_names, UFP4_SCALE_COUNT, scales,
                sizeof scales);
   snprintf(given, sizeof given, "%d", field->number);
-  ufp4_message_set(search->message, "%s %s does not work with scale %s%s; use %s%s%s", field->what,
-                   named ? field->names[field->value] : given, search->scale, rest, right,
-                   scales[0] != '\0' ? ", or scale " : "", scales);
+  ufp4_message_set(search->message, "%s %s does not work with scale %s%s; it must be %s%s%s",
+                   field->what, named ? field->names[field->value] : given, search->scale, rest,
+                   right, scales[0] != '\0' ? ", or scale " : "", scales);
   return UFP4_ERROR_ARGUMENT;
 }
 

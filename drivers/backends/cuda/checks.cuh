@@ -66,7 +66,7 @@ ufp4_status_t check_workspace(const ufp4_cuda_call_t *call, size_t bytes) {
 // --- Quantizing ---------------------------------------------------------------------------------
 
 ufp4_status_t check_source(ufp4_message_t *message, const ufp4_matrix_t *in) {
-  if (in == nullptr) return refuse(message, "in is NULL, or in->data is NULL");
+  if (in == nullptr) return refuse(message, "in is NULL");
   if (size_is_bad(in->rows) || size_is_bad(in->cols)) {
     return refuse(message, "the tensor is %lld x %lld; rows and columns must be from 1 to %d",
                   (long long)in->rows, (long long)in->cols, UFP4_MAX_DIM);
@@ -161,8 +161,8 @@ ufp4_status_t check_quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
   ufp4_message_t *message = call->message;
   status = check_source(message, in);
   if (status != UFP4_OK) return status;
-  if (how == nullptr || out == nullptr || copies < 1 || copies > 2)
-    return refuse(message, "how or out is NULL, or copies is %d; it must be 1 or 2", copies);
+  if (how == nullptr || out == nullptr) return refuse(message, "how or out is NULL");
+  if (copies < 1 || copies > 2) return refuse(message, "copies is %d; it must be 1 or 2", copies);
   for (int i = 0; i < copies && status == UFP4_OK; i++) {
     status = check_how(message, how[i]);
     if (status == UFP4_OK) status = check_out(message, *in, how[i], out[i], amax);

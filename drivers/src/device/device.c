@@ -86,6 +86,11 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, int is_
     ufp4_message_set(message, "threads is %u; it must be at most %d", options->threads, INT_MAX);
     return UFP4_ERROR_ARGUMENT;
   }
+  if (ufp4_kernel_name(options->kernel) == NULL) {
+    ufp4_message_set(message, "kernel is %d; it must be from 0 to %d", (int)options->kernel,
+                     UFP4_KERNEL_COUNT - 1);
+    return UFP4_ERROR_ARGUMENT;
+  }
   if (!ufp4_kernel_available(options->kernel)) {
     ufp4_message_set(message, "this processor does not have the kernel %s",
                      ufp4_kernel_name(options->kernel));

@@ -162,7 +162,7 @@ typedef struct {
   const char *trace, *timeline, *dram;
   int timing_only;
   int any_configuration;  ///< --config applies to every backend
-  int is_shared;          ///< cores share the work: --check of the same backend compares with one
+  int may_be_same;        ///< the other backend may be the same one without a word about it
 } cli_device_t;
 
 /** Resolves --config: a name, parameters (base/configuration.h), or a FILE.toml of parameters,
@@ -183,8 +183,8 @@ void cli_device_add_timing(cli_options_t *options, cli_device_t *device);
 /** Refuses illegal values of --dram. @return CLI_GO_ON or the exit status. */
 int cli_dram(const cli_command_t *command, const char *name);
 /** Refuses options of the simulated core unless device->backend or @p check (or NULL) is one, and
- * --timing-only if there is no tlm or results are to be compared. Says so if @p check is
- * device->backend. @return CLI_GO_ON or the exit status. */
+ * --timing-only if there is no tlm or results are to be compared. @return CLI_GO_ON or the exit
+ * status. */
 int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                      const cli_device_t *device, const char *check);
 /** Refuses a --trace or --timeline that cannot be written, or that is one of the command's @p
@@ -194,7 +194,8 @@ int cli_device_check_trace(const cli_command_t *command, const cli_device_t *dev
 /** Returns a flat JSON object of everything that determines device->backend's cycles; empty if it
  * is not a core. */
 json_t *cli_device_settings(const cli_device_t *device);
-/** Opens backend @p name (device->backend, or that of --check) with these options. If both
+/** Opens backend @p name (device->backend, or that of --check) with these options. Prints a line if
+ * --check names device->backend, because a backend equals itself whatever it computes. If both
  * backends could write waveforms, or a timeline, only device->backend does. On failure *out is NULL
  * and the message has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
@@ -223,9 +224,10 @@ void cli_recipe_details(FILE *out);
  * model. */
 int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
 /** Checks that @p device runs this recipe's layers, before anything takes long; prints the reason
- * if not, and the reason why the host quantizes for it. @return CLI_GO_ON or the exit status. */
+ * if not, and with @p tells the reason why the host quantizes for it. @return CLI_GO_ON or the exit
+ * status. */
 int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
-                     const ufp4_recipe_t *recipe);
+                     const ufp4_recipe_t *recipe, int tells);
 
 // --- Files --------------------------------------------------------------------------------------
 

@@ -255,19 +255,10 @@ static int check_written(const cli_command_t *command, const cli_device_t *devic
   return CLI_GO_ON;
 }
 
-// Says that a backend compared with itself is equal whatever it computes, unless several of its
-// cores share the work. A board's port can be opened only once, at any speed; two boards can be
-// compared.
-static int check_other(const cli_command_t *command, const cli_device_t *device,
+// A board's port can be opened only once, at any speed; two boards can be compared.
+static int check_board(const cli_command_t *command, const cli_device_t *device,
                        const char *check) {
-  if (check == NULL) return CLI_GO_ON;
-  if (!is_board(check)) {
-    if (!device->is_shared && strcmp(check, device->backend) == 0)
-      fprintf(stderr, "ufp4 %s: --check %s compares the backend with itself; name another\n",
-              command->name, check);
-    return CLI_GO_ON;
-  }
-  if (!is_board(device->backend)) return CLI_GO_ON;
+  if (check == NULL || !is_board(check) || !is_board(device->backend)) return CLI_GO_ON;
   const char *behind = strncmp(check, "fpga", 4) == 0 ? "@" : "";
   const size_t length = strcspn(device->backend, behind);
   if (length != strcspn(check, behind) || strncmp(check, device->backend, length) != 0)
@@ -282,7 +273,7 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
   if (!is_simulated(device->backend) && (check == NULL || !is_simulated(check)))
     end = check_simulated(command, options, device,
                           is_core(device->backend) || (check != NULL && is_core(check)));
-  if (end == CLI_GO_ON) end = check_other(command, device, check);
+  if (end == CLI_GO_ON) end = check_board(command, device, check);
   if (end == CLI_GO_ON) end = check_timing(command, device, check);
   return end == CLI_GO_ON ? check_written(command, device, check) : end;
 }
@@ -339,6 +330,10 @@ int cli_device_open(const cli_command_t *command, const cli_device_t *device, co
   options.max_cycles = device->max_cycles;
   options.threads = (unsigned)device->threads;
   const int first = name == device->backend;
+  static int told = 0;  // some commands open the other backend twice
+  if (!first && !device->may_be_same && strcmp(name, device->backend) == 0 && told++ == 0)
+    fprintf(stderr, "ufp4 %s: --check %s compares the backend with itself; name another\n",
+            command->name, name);
   if (has_waveforms(name) && (first || !has_waveforms(device->backend)))
     options.trace_path = device->trace;
   if (has_timeline(name) && (first || !has_timeline(device->backend)))
@@ -437,14 +432,14 @@ int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recip
 }
 
 int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
-                     const ufp4_recipe_t *recipe) {
+                     const ufp4_recipe_t *recipe, int tells) {
   ufp4_recipe_t quantized = *recipe;  // the recipe of layers that are not in BF16
   quantized.bf16_layers = (ufp4_bf16_layers_t){.matrices = 0};
   const ufp4_linear_shape_t smallest = {
       .tokens = 64, .cin = 64, .cout = 64, .passes = UFP4_PASSES_ALL};
   ufp4_linear_t *linear = NULL;
   ufp4_status_t status = ufp4_linear_create(device, &smallest, &quantized, &linear);
-  if (ufp4_linear_quantizes_on_host(linear)) {
+  if (tells && ufp4_linear_quantizes_on_host(linear)) {
     ufp4_device_info_t info;
     ufp4_message_t why = {0};
     ufp4_device_info(device, &info);

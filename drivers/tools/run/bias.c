@@ -239,7 +239,7 @@ static int check(const bias_t *bias, int explicit_data) {
   }
   if (bias->scale == SCALE_FP32 && bias->scale_round != 0) {
     return cli_fail(&cli_bias, CLI_USAGE,
-                    "--scale-round is of E4M3 scales: not with --scale fp32 alone");
+                    "--scale-round needs E4M3 scales; with --scale fp32 alone leave it out");
   }
   if (bias->rht_mask > UINT16_MAX)
     return cli_fail(&cli_bias, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " has more than 16 bits",

@@ -300,7 +300,7 @@ static int run_parts(demo_t *demo) {
     end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, "model", &demo->model.device);
   if (end == CLI_GO_ON) end = check_room(demo);
-  if (end == CLI_GO_ON) end = cli_recipe_check(&cli_demo, demo->core.device, &demo->recipe);
+  if (end == CLI_GO_ON) end = cli_recipe_check(&cli_demo, demo->core.device, &demo->recipe, 1);
   int64_t context = trainer_options(a).shape.context;
   if (end == CLI_GO_ON) end = cli_text_read(&cli_demo, a->text_name, context, &demo->text);
   if (end == CLI_GO_ON && strcmp(a->device.backend, "model") == 0)
@@ -326,6 +326,7 @@ static int run(int argc, char **argv) {
   arguments_t a = {.text_name = CLI_TEXT_DEFAULT, .recipe = "ufp4", .steps = 100, .sequences = 4};
   cli_options_t options = {0};
   cli_device_init(&a.device);
+  a.device.may_be_same = 1;  // run_parts() says so
   a.device.backend = "rtl";
   cli_option_add(&options, "steps", CLI_UINT, &a.steps, "N",
                  "training steps on the golden model (default 100)");

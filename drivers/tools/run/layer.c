@@ -439,7 +439,7 @@ static int run(int argc, char **argv) {
   cli_device_init(&choices.device);
   add_options(&options, &choices);
   int end = cli_parse(&cli_layer, &options, argc, argv, 3, 3, &paths, NULL);
-  choices.device.is_shared = choices.cores.asked > 1;
+  choices.device.may_be_same = choices.cores.asked > 1;
   if (end == CLI_GO_ON) end = check_directory(&choices);
   if (end == CLI_GO_ON)
     end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);

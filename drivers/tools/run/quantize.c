@@ -145,7 +145,7 @@ static int apply_recipe(choices_t *c) {
   if (recipe.requantize && c->role != UFP4_ROLE_DY && c->pass != UFP4_PASS_FPROP) {
     return cli_fail(
         &cli_quantize, CLI_USAGE,
-        "--recipe %s makes this copy from FPROP's (requantize), which only ufp4 layer does",
+        "--recipe %s makes this copy from FPROP's (requantize), which quantize does not do",
         recipe.name);
   }
   if (c->axis != NOT_GIVEN && c->axis != axis) {

@@ -340,8 +340,8 @@ static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
 static int check_variant(const plan_t *plan, int index, ufp4_device_t *device) {
   const ufp4_recipe_t *recipe = &plan->options.variants[index].recipe;
   ufp4_status_t status = ufp4_trainer_fits(&plan->options.trainer, device, recipe);
-  return status == UFP4_OK ? cli_recipe_check(plan->command, device, recipe)
-                           : cli_fail_status(plan->command, status, ufp4_device_message(device));
+  if (status != UFP4_OK) return cli_fail_status(plan->command, status, ufp4_device_message(device));
+  return cli_recipe_check(plan->command, device, recipe, plan->ranks.rank == 0);
 }
 
 // Opens the device once in advance, to report its errors before the text is read.

@@ -188,7 +188,7 @@ static int check(const cli_options_t *options, const cli_device_t *device, int s
   const int end = cli_device_check(&cli_info, options, device, NULL);
   if (end != CLI_GO_ON || selftest || (device->trace == NULL && device->timeline == NULL))
     return end;
-  return cli_fail(&cli_info, CLI_USAGE, "--%s goes with --selftest",
+  return cli_fail(&cli_info, CLI_USAGE, "--%s needs --selftest",
                   device->trace != NULL ? "trace" : "timeline");
 }
 
