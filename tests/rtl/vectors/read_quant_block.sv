@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ufp4_quant_block against the records of `ufp4 vectors quant_block`: simulate with
 // +quant_block=FILE. Each block passes alone through the plain pipeline and through the one with
-// Mixed; only the latter takes ELEM_MIXED records. PLAIN_ONLY leaves the latter out.
+// Mixed; only the latter takes ELEM_MIXED records. PLAIN_ONLY leaves the latter out. In Verilator,
+// which reads the RTL and no netlist, the dividers of the second grid must hold in other records,
+// because that saves their energy.
 `include "readers.svh"
 module read_quant_block;
   `READER_quant_block
@@ -12,6 +14,7 @@ module read_quant_block;
   wire [74:0] mixed;  // {done, codes, scale, nan, saturated}
   wire        is_mixed = in_options[7:0] == 8'd3;
   reg  [74:0] plain, wanted;
+  reg         held;
   integer     waited;
 
   ufp4_quant_block u_dut (
@@ -35,6 +38,9 @@ module read_quant_block;
     .group_i(in_group), .in_valid_i(valid), .in_words_i(in_words), .out_o(mixed)
   );
 `endif
+`ifdef VERILATOR
+  reg [15:0][13:0] last;
+`endif
 
   initial if ($value$plusargs("quant_block=%s", path)) begin
     open_file;
@@ -43,6 +49,9 @@ module read_quant_block;
     tick;
     while (!$feof(file)) begin
       read_record;
+`ifdef VERILATOR
+      last = u_mixed.u_block.gen_mixed.own_quotient;
+`endif
       valid = ready;
       tick;
       valid = 1'b0;
@@ -57,8 +66,12 @@ module read_quant_block;
         waited = waited + 1;
       end
       wanted = {1'b1, want_codes, want_scale, want_nan, want_saturated};
-      judge((is_mixed || plain === wanted) && mixed === wanted);
-      if (shown) $display("  got %h, with mixed %h", plain, mixed);
+      held = 1'b1;
+`ifdef VERILATOR
+      held = is_mixed || last == u_mixed.u_block.gen_mixed.own_quotient;
+`endif
+      judge((is_mixed || plain === wanted) && mixed === wanted && held);
+      if (shown) $display("  got %h, with mixed %h, held %b", plain, mixed, held);
     end
     close_file;
   end
