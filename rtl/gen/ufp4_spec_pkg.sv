@@ -41,7 +41,7 @@ package ufp4_spec_pkg;
   localparam int unsigned QUANT_BLOCK_STAGES_MIXED = 21;  // stages of the block pipeline of QUANT with Mixed
   localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 10;  // stage of that pipeline in which AMAX has the largest number
   localparam int unsigned QUANT_SERIAL_STAGES = 32;  // narrow QUANT: stages from the last pair of a block to its codes
-  localparam int unsigned QUANT_SERIAL_STAGES_MIXED = 34;  // narrow QUANT with Mixed: from the last pair of a block to its codes, two more
+  localparam int unsigned QUANT_SERIAL_STAGES_MIXED = 34;  // narrow QUANT with Mixed: two stages more than without
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage in which the largest number of a block is known
   localparam int unsigned RESET_CYCLES = 8;  // minimum cycles of any reset of the core
 

@@ -46,7 +46,7 @@ constexpr uint32_t kQuantBlockStagesMixed = 21;
 constexpr uint32_t kQuantBlockAmaxStage = 10;
 /** Narrow QUANT: stages from the last pair of a block to its codes. */
 constexpr uint32_t kQuantSerialStages = 32;
-/** Narrow QUANT with Mixed: from the last pair of a block to its codes, two more. */
+/** Narrow QUANT with Mixed: two stages more than without. */
 constexpr uint32_t kQuantSerialStagesMixed = 34;
 /** Stage in which the largest number of a block is known. */
 constexpr uint32_t kQuantSerialScaleStage = 15;
