@@ -71,7 +71,7 @@ def seconds(text):
 
 def number(text):
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number such as 0.25")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0, such as 0.25")
     return float(text)
 
 
@@ -294,12 +294,12 @@ def command(words):
 def table(document):
     lines = [
         (
-            f"{'unit':<24} {'area, um2':>11} {'flip-flops':>10} {'memory bits':>11} {'their um2':>10} "
+            f"{'unit':<24} {'area, um2':>11} {'flip-flops, um2':>15} {'memory bits':>11} {'their um2':>10} "
             f"{'delay, ns':>9}  memories beside it"
         )
     ]
     lines += [
-        f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>10.1f} {row['memory_bits']:>11g} "
+        f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>15.1f} {row['memory_bits']:>11g} "
         f"{format(row['memories_um2'], '.1f') if 'memories_um2' in row else '':>10} {row['delay_ns']:>9.2f}  "
         f"{memories.words(row)}".rstrip()
         for row in document["rows"]

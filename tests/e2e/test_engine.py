@@ -238,7 +238,7 @@ def test_rejects_what_does_not_go_with_a_backend():
     )
     rejects(
         3,
-        "backend cuda does not support RHT integer with scale e4m3, layout 2d; model, rtl",
+        "backend cuda does not support RHT integer (on) with scale e4m3, layout 2d; model, rtl",
         *words,
         "--layout",
         "2d",

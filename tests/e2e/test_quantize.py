@@ -303,7 +303,7 @@ def test_rejects_illegal_combinations():
         ("--rht-mask 0x100000000 --rht on --rht-size 32", "more bits than the transform's 32 points"),
         ("--scale e8m0 --block 16", "block 16"),
         ("--scale e8m0 --rht bf16", "RHT"),
-        ("--scale nvfp4 --rht on", "RHT integer"),
+        ("--scale nvfp4 --rht on", "RHT integer (on) does not work with scale nvfp4; it must be none (off) or bf16"),
         ("--scale fp32 --rht bf16", "RHT bf16"),
         ("--scale nvfp4 --elem e1m2 --scale-round 46", "rounding 46"),
         ("--scale-round down", "rounding down"),

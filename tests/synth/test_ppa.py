@@ -303,7 +303,7 @@ def test_rejects_times_and_areas_of_memories(folder):
     prepare(folder)
     for text in ("0.2", "0.2,0.1,0.1", "a,b", "-1,0"):
         refused(folder, "as 0.", f"--memory-ns={text}")
-    refused(folder, "is not a number such as 0.25", "--bit-um2", "small")
+    refused(folder, "is not a number above 0, such as 0.25", "--bit-um2", "small")
     refused(folder, "has no memory of the library stranger", "--liberty", "a.lib", "--unit", "core")
 
 

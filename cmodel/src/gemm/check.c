@@ -91,8 +91,8 @@ static ufp4_status_t check_nv(const ufp4_operand_t *a, const ufp4_operand_t *b,
   if (how->contract != UFP4_CONTRACT_NV || how->c == NULL) return UFP4_OK;
   if (how->alpha == 1.0f && a->exponent + b->exponent == 0 && !scaled) return UFP4_OK;
   ufp4_message_set(message,
-                   "contract nv starts the sums with C, so with C alpha and both tensor scales "
-                   "must be 1, and the tensor exponents must add up to 0");
+                   "contract nv starts the sums with C: then alpha and both tensor scales must be "
+                   "1, and the tensor exponents must add up to 0");
   return UFP4_ERROR_ARGUMENT;
 }
 

@@ -14,6 +14,8 @@
 static const ufp4_quantize_combination_t quantize_rows[] = UFP4_QUANTIZE_COMBINATIONS;
 static const ufp4_gemm_combination_t gemm_rows[] = UFP4_GEMM_COMBINATIONS;
 static const int blocks[UFP4_BLOCK_COUNT] = UFP4_BLOCKS;
+// The words of recipes, and those of the options of the program and of Python.
+static const char *const rht_words[UFP4_RHT_COUNT] = {"none (off)", "integer (on)", "bf16"};
 static const int rht_sizes[UFP4_RHT_SIZE_COUNT] = UFP4_RHT_SIZES;
 static const unsigned backend_classes[UFP4_BACKEND_COUNT] = UFP4_BACKEND_CLASSES;
 
@@ -135,9 +137,10 @@ static ufp4_status_t refuse(const search_t *search, const field_t *field, const 
     list_names(other_scales(search, before, field), scale_names, UFP4_SCALE_COUNT, scales,
                sizeof scales);
   snprintf(given, sizeof given, "%d", field->number);
-  ufp4_message_set(search->message, "%s %s does not work with scale %s%s; it must be %s%s%s",
+  ufp4_message_set(search->message, "%s %s does not work with scale %s%s; it must be %s%s%s%s",
                    field->what, named ? field->names[field->value] : given, search->scale, rest,
-                   right, scales[0] != '\0' ? ", or scale " : "", scales);
+                   right, scales[0] != '\0' ? " (scale " : "", scales,
+                   scales[0] != '\0' ? " allows it)" : "");
   return UFP4_ERROR_ARGUMENT;
 }
 
@@ -266,7 +269,7 @@ ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, c
       {"element", elem_names, UFP4_ELEM_KINDS, how->elem, OFFSET(quantize, elems), (int)how->elem},
       {"layout", layout_names, UFP4_LAYOUT_COUNT, how->layout, OFFSET(quantize, layouts),
        (int)how->layout},
-      {"RHT", rht_names, UFP4_RHT_COUNT, how->rht, OFFSET(quantize, rhts), (int)how->rht},
+      {"RHT", rht_words, UFP4_RHT_COUNT, how->rht, OFFSET(quantize, rhts), (int)how->rht},
       {"block", block_names, UFP4_BLOCK_COUNT, find_size(own, blocks, UFP4_BLOCK_COUNT),
        OFFSET(quantize, blocks), own},
       {"RHT size", rht_size_names, UFP4_RHT_SIZE_COUNT,

@@ -218,7 +218,7 @@ ufp4_status_t check_result(ufp4_message_t *message, const ufp4_gemm_t &how, int6
   if (i64 && (how.c != nullptr || how.alpha != 1.0f))
     return refuse(message, "a D of type i64 holds unrounded sums: leave out C, and set alpha to 1");
   if (how.contract == UFP4_CONTRACT_NV && how.c != nullptr && how.alpha != 1.0f)
-    return refuse(message, "contract nv starts the sums with C, so with C alpha must be 1");
+    return refuse(message, "contract nv starts the sums with C: then alpha must be 1");
   ufp4_status_t status = check_pointer(message, "D", d, dtype_align(how.d_dtype));
   if (status == UFP4_OK) status = check_optional(message, "C", how.c, 4);
   if (status == UFP4_OK) status = check_optional(message, "sums", how.accumulate, 8);

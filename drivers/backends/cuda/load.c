@@ -39,7 +39,7 @@ static void *open_library(ufp4_message_t *message) {
   if (library == NULL) {
     ufp4_message_set(message, "cuda: " LIBRARY_NAME
                               " is missing; ./ufp4 builds it where nvcc and a GPU are, and `cmake "
-                              "--build BUILD --target ufp4_cuda` anywhere with nvcc");
+                              "--build build/release --target ufp4_cuda` anywhere with nvcc");
   }
   return library;
 }

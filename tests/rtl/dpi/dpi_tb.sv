@@ -323,7 +323,7 @@ module dpi_tb;
     refused("how.rht is 3; it must be from 0 to 2", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
     how.rht = 32'(RHT_INTEGER);
     how.scale = 32'(SCALE_NVFP4);
-    refused("RHT integer does not work with scale nvfp4", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
+    refused("RHT integer (on) does not work with scale nvfp4", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
     how = '{scale: 32'(SCALE_E8M0), scale_round: 32'(SCALE_ROUND_RNE), default: '0};
     refused("scale rounding rne does not work with scale e8m0",
             quantize(1, 32, how, x, codes, scales, t, tensor_scale, flags));
