@@ -231,7 +231,7 @@ TEST(rejects_bad_calls_of_the_contract_nv) {
   how.c = d;
   how.c_ld = 20;
   refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT,
-               "starts the sums with C, so with C alpha must be 1");
+               "starts the sums with C: then alpha must be 1");
   how = right;
   how.d_dtype = UFP4_DTYPE_I64;
   refuses_gemm(asked, &how, sums, 20, UFP4_ERROR_ARGUMENT, "need contract exact");
