@@ -10,6 +10,7 @@
 #include "frame/cli.h"
 #include "frame/compare.h"
 #include "frame/report.h"
+#include "run/quantize_fit.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_quantize = {
@@ -368,30 +369,6 @@ static int print_stats(const choices_t *c, const result_t *got, const result_t *
   return cli_json_print(&cli_quantize, json, 6);
 }
 
-// A derived exponent fits the largest number. A given one may be too large for some blocks, or so
-// small that all numbers become zero. The scale of a block of zeros is 0, and no other one is.
-static void print_fit(const choices_t *c, const ufp4_operand_t *q) {
-  enum { LARGEST = 0x7E };
-  const uint8_t magnitude = q->elem == UFP4_ELEM_INT4 ? 0xFF : 0x77;
-  const int64_t count = q->rows * q->scale_blocks, bytes = q->rows * q->blocks * 8;
-  int64_t largest = 0, numbers = 0, first = 0;
-  if (!c->exponent_given || c->device.timing_only) return;
-  for (int64_t i = 0; i < count; i++) {
-    const int scale = q->scales[i] & 0x7F;
-    largest += scale == LARGEST;
-    numbers |= scale > 0 && scale <= LARGEST;
-  }
-  while (first < bytes && (q->codes[first] & magnitude) == 0) first++;
-  if (q->flags & UFP4_FLAG_ROW_SATURATED)
-    fprintf(stderr,
-            "ufp4 quantize: --tensor-exponent %d is too large: %" PRId64 " of %" PRId64
-            " scales are 448, which is the largest\n",
-            q->exponent, largest, count);
-  if (numbers && first == bytes)
-    fprintf(stderr, "ufp4 quantize: --tensor-exponent %d is too small: every code is 0\n",
-            q->exponent);
-}
-
 static int finish(const choices_t *c, const result_t *got, int64_t mismatches) {
   const ufp4_operand_t *q = &got->operand;
   if (mismatches < 0) return CLI_OK;
@@ -443,7 +420,7 @@ static int quantize(const choices_t *c, const char *input, const ufp4_matrix_t *
   if (got->operand.flags & UFP4_FLAG_NAN) {
     cli_nan_print(&cli_quantize, input, c->rht == UFP4_RHT_BF16);
   }
-  print_fit(c, &got->operand);
+  if (c->exponent_given && !c->device.timing_only) quantize_print_fit(&got->operand);
   return finish(c, got, mismatches);
 }
 
